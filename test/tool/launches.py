@@ -184,8 +184,9 @@ def check_trainer(folder):
     assert "--lora 16,q_proj,v_proj" in found["options"], found
     run, said = read_run(folder, words + " --finetuning_type lora --lora_target .*proj")
     assert run is None and "a pattern says where adapters are" in said, said
-    run, said = read_run(folder, words + " --finetuning_type lora --load_in_4bit True")
-    assert run is None and "load_in_4bit" in said, said
+    run, said = read_run(folder, words + " --finetuning_type lora --quantization_bit 4")
+    found = predicted("--run", run, "--model", "llama3-8b", "--cluster", "8xH100")
+    assert "--frozen-weights 4-bit,double" in found["options"], found
     alone = words.replace("deepspeed --num_gpus=8", "torchrun --nproc-per-node 8").replace(" --deepspeed zero.json", "")
     for more, size in (("", 25), (" --ddp_bucket_cap_mb 100", 100)):
         run, said = read_run(folder, alone + more)

@@ -56,6 +56,27 @@ TEST_CASE("predict --lora: a run's file keeps it, and plan reads it there") {
                  "--lora 16,attention"));
 }
 
+TEST_CASE("predict --frozen-weights: packed beside adapters, in a run's file and in plans") {
+  std::string const run = adapted_run + "--lora 16 --frozen-weights 4-bit,double,rest=32-bit ";
+  auto const p = predicted_run(run);
+  CHECK(p["peak_bytes"] < predicted_run(adapted_run + "--lora 16")["peak_bytes"]);
+  CHECK(p["trained_parameters"] == predicted_run(adapted_run + "--lora 16")["trained_parameters"]);
+  std::string const file = scratch_file("packed.json", run_tool("predict " + run + "--as run").out);
+  CHECK(predicted_run("--run " + file)["peak_bytes"] == p["peak_bytes"]);
+  CHECK(contains(run_tool("plan --run " + file + " --top 1 --explain-against " + file, 60).out,
+                 "--frozen-weights 4-bit,double,rest=32-bit"));
+  CHECK(contains(run_tool("predict " + adapted_run + "--lora 16 --frozen-weights 8-bit").out,
+                 "forward products take the time of 16 bits"));
+  std::string const four = "predict " + adapted_run + "--lora 16 --frozen-weights ";
+  all_refused({{"predict " + adapted_run + "--frozen-weights 4-bit", "--lora adds what does"},
+               {four + "nf4", "not 'nf4'"},
+               {four + "8-bit,double", "not 'double'"},
+               {four + "rest=32-bit", "not 'rest=32-bit'"},
+               {"predict --model mixtral-8x7b --cluster 8xH100 --sequence 4096 --batch 8 --lora 8 "
+                "--frozen-weights 4-bit",
+                "whether routed experts are packed"}});
+}
+
 TEST_CASE("predict --lora: wrong targets and models are refused") {
   all_refused({{"predict " + adapted_run + "--lora 16,qproj", "did you mean 'q_proj'?"},
                {"predict " + adapted_run + "--lora 0", "must be from 1 to"},

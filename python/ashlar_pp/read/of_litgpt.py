@@ -25,6 +25,13 @@ _TARGETS = {
     "lora_mlp": "mlp",
 }
 
+# Lightning's BitsandbytesPrecision packs every linear layer, the head too.
+_PACKED = {
+    f"bnb.{codes}{scales}": "4-bit" + (",double" if scales else "") + ",head"
+    for codes in ("nf4", "fp4")
+    for scales in ("", "-dq")
+}
+
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
     train = tree.get("train")
@@ -38,11 +45,9 @@ def is_recipe(tree: Mapping[str, Any]) -> bool:
 def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     v = Values(tree, str(path))
-    if v.get("quantize"):
-        raise Unreadable(
-            f"{path}: quantize {v.get('quantize')}: weights of fewer bits are not "
-            "predicted; leave it out for adapters over weights of 16 bits"
-        )
+    packed = v.word("quantize")
+    if packed and packed not in _PACKED:
+        raise Unreadable(f"{path}: quantize {packed} is not predicted")
     run = Run()
     name = v.word("model_name") or v.word("checkpoint_dir")
     name = name.removeprefix("checkpoints/")
@@ -76,6 +81,10 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         if v.flag("lora_head"):
             raise Unreadable(f"{path}: lora_head: adapters of the head are not counted")
         run.program["lora"] = lora_words(v.number("lora_r"), targets)
+    if packed:
+        if not has_adapters or several:
+            raise Unreadable(f"{path}: quantize: LitGPT packs on one device, for LoRA")
+        run.program["frozen_weights"] = _PACKED[packed]
     for key in (*_TARGETS, "lora_head"):
         v.get(key)
     precision = v.word("precision", default="bf16-true")

@@ -89,11 +89,12 @@ def _read_model(v: Values, run: Run, folder: pathlib.Path, is_actor: bool) -> No
     if rank:
         targets = v.get("ds.lora.target_modules", "target_modules") or "all-linear"
         run.program["lora"] = lora_words(rank, targets)
+    # Their scales are packed, too (openrlhf/models/actor.py).
     for key in ("ds.load_in_4bit", "load_in_4bit"):
         if v.flag(key):
-            raise Unreadable(
-                f"--{key}: weights in 4 bits, which are not predicted", flag=key
-            )
+            if not rank:
+                raise Unreadable(f"--{key}: weights in 4 bits do not train", flag=key)
+            run.program["frozen_weights"] = "4-bit,double"
     for key in ("actor.freeze_visual_encoder", "freeze_visual_encoder"):
         if v.flag(key):
             raise Unreadable(f"--{key}: a tower of images beside the decoder", flag=key)

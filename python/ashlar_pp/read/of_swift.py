@@ -10,10 +10,11 @@ from typing import Any
 from .adapters import lora_words
 from .flags import megatron_flags
 from .launchers import Training
-from .of_trainer import local_model, of_arguments, words_by_name
+from .of_trainer import accelerate_of, local_model, of_arguments, words_by_name
+from .preferences import add_preference, is_of_rewards, preference_of
 from .run_file import Run, Unreadable
 
-_COMMANDS = ("sft", "pt")
+_COMMANDS = ("sft", "pt", "rlhf")
 
 # Configurations of DeepSpeed that it has names for (swift/config).
 _STAGES = {
@@ -35,7 +36,11 @@ _QUIET = """
 
 def is_for(training: Training) -> bool:
     is_own = training.launcher in ("swift", "megatron")
-    names = ("swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/_megatron/sft.py")
+    names = tuple(
+        f"swift/cli/{folder}{command}.py"
+        for folder in ("", "_megatron/")
+        for command in _COMMANDS
+    )
     return is_own or training.program.endswith(names)
 
 
@@ -46,22 +51,35 @@ def read(training: Training) -> Run:
     command = words.pop(0) if is_own and words else "sft"
     if command not in _COMMANDS:
         raise Unreadable(
-            f"{training.program} {command}: sft and pt are read; others generate, or "
-            "run a second model beside the one that trains"
+            f"{training.program} {command}: sft, pt and rlhf are read; others generate"
         )
     given = words_by_name(tuple(words))
     _refuse_parts(given)
     is_megatron = training.launcher == "megatron" or "_megatron" in training.program
+    if command == "rlhf" or training.program.endswith("rlhf.py"):
+        _read_preference(given, is_megatron)
     if is_megatron:
         return _of_megatron(given, training)
     return _of_trainer(given, training)
+
+
+def _read_preference(given: dict[str, Any], is_megatron: bool) -> None:
+    """Puts its defaults (swift/arguments/rlhf_args.py)."""
+    kind = given.setdefault("rlhf_type", "dpo")
+    is_generated = is_of_rewards(kind)
+    if not preference_of(given, "") or (is_megatron and is_generated):
+        raise Unreadable(
+            f"rlhf_type {kind}: a second model runs, or it generates beside the step"
+        )
+    if is_generated:
+        given.setdefault("max_completion_length", "512")
 
 
 def _refuse_parts(given: dict[str, Any]) -> None:
     kind = given.get("tuner_type", given.get("train_type"))
     if kind not in (None, "full", "lora"):
         raise Unreadable(f"tuner_type {kind}: adapters of this kind are not counted")
-    for name in ("quant_method", "quant_bits", "freeze_parameters_ratio", "use_galore"):
+    for name in ("freeze_parameters_ratio", "use_galore"):
         if given.get(name) not in (None, "none", "0", "false"):
             raise Unreadable(f"--{name} {given[name]} is not predicted")
 
@@ -77,12 +95,18 @@ def _adapters(given: dict[str, Any], usual: str) -> str:
 
 def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     lora = _adapters(given, "lora")
-    named = given.get("deepspeed")
-    if named in _STAGES:
-        zero: dict[str, Any] = {"stage": _STAGES[named]}
-        if str(named).endswith("_offload"):
+    if lora:
+        given["lora_r"], _, named = lora.partition(",")
+        given["lora_target_modules"] = named or "all"
+    bits, method = given.pop("quant_bits", None), given.pop("quant_method", None)
+    if method:
+        given["quantization_bit"], given["quantization_method"] = bits, method
+    file = given.get("deepspeed")
+    if file in _STAGES:
+        zero: dict[str, Any] = {"stage": _STAGES[file]}
+        if str(file).endswith("_offload"):
             zero["offload_optimizer"] = {"device": "cpu"}
-            if _STAGES[named] == 3:
+            if _STAGES[file] == 3:
                 zero["offload_param"] = {"device": "cpu"}
         given["deepspeed"] = json.dumps({"zero_optimization": zero})
     # Its defaults (swift/arguments).
@@ -103,15 +127,17 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
         given["attn_implementation"] = {"flash_attn": "flash_attention_2"}.get(
             given["attn_impl"], given.pop("attn_impl")
         )
-    run = of_arguments(given, pathlib.Path(training.command.folder), {})
-    if lora:
-        run.program["lora"] = lora
+    run = of_arguments(
+        given, pathlib.Path(training.command.folder), accelerate_of(training)
+    )
     _note_ranks(run, training)
     return run
 
 
 def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     run = Run(framework="megatron")
+    if given.get("quant_method"):
+        raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")
     if lora:
         run.program["lora"] = lora
@@ -132,6 +158,9 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     }
     if "max_length" in given:
         values["seq-length"] = given.pop("max_length")
+    kind = preference_of(given, "")
+    for name in ("beta", "loss_type", "rpo_alpha", "rlhf_type", "ref_model"):
+        given.pop(name, None)
     for key, value in given.items():
         if any(key.startswith(quiet) for quiet in _QUIET):
             run.not_read.append("--" + key)
@@ -141,6 +170,14 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
             values[hyphened[2:]] = {"true": True, "false": False}.get(value, value)
         else:
             run.unknown.append("--" + key)
+    if kind:
+        run.batch = {
+            "micro_batch": int(values.pop("micro-batch-size")),
+            "sequences": int(values.pop("global-batch-size")),
+        }
+        add_preference(run, kind)
+        if values.pop("packing", given.get("packing")) == "true":
+            run.unknown.append("packing: sequences of full length are taken as pairs")
     if values.get("attention-backend") is None:
         values["attention-backend"] = "flash"
     if values["recompute-granularity"] == "none":

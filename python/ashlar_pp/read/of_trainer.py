@@ -11,7 +11,16 @@ from typing import Any
 from .adapters import lora_words
 from .launchers import Training
 from .optimizers import add_optimizer
-from .preferences import add_pairs, preference_of
+from .packed import add_packed
+from .preferences import (
+    OF_GENERATION,
+    OF_PREFERENCES,
+    add_length,
+    add_preference,
+    is_of_rewards,
+    preference_of,
+    refuse_second_model,
+)
 from .run_file import Run, Unreadable
 from .trainer_sharing import read_sharing
 from .values import Values, found, read_file, sorted_out
@@ -36,7 +45,6 @@ _ADAPTERS = (
     "lora_enable",
     "adapter",
 )
-_FEWER_BITS = ("q_lora", "load_in_4bit", "load_in_8bit")
 _NO = (None, False, "", "false", "False", "none", "None")
 
 _QUIET = """
@@ -80,13 +88,13 @@ def read(training: Training) -> Run:
     if kind:
         given["rl"] = kind
     else:
-        _refuse_second_model({}, training.name)
+        refuse_second_model({}, training.name)
     if file is not None:
         from .recipes import run_of_recipe  # which comes back here for some files
 
-        return run_of_recipe(read_file(file), file, given, _accelerate(training))
+        return run_of_recipe(read_file(file), file, given, accelerate_of(training))
     return of_arguments(
-        given, pathlib.Path(training.command.folder), _accelerate(training)
+        given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
 
 
@@ -128,7 +136,7 @@ def words_by_name(words: tuple[str, ...]) -> dict[str, Any]:
     return made
 
 
-def _accelerate(training: Training) -> dict[str, Any]:
+def accelerate_of(training: Training) -> dict[str, Any]:
     """What accelerate's own file and words say: how ranks share the state."""
     if training.launcher != "accelerate":
         return {}
@@ -143,36 +151,6 @@ def _accelerate(training: Training) -> dict[str, Any]:
     return given
 
 
-# Keys of training by preferences and by rewards: TRL, Axolotl, LLaMA-Factory.
-_OF_PREFERENCES = (
-    "rl beta loss_type dpo_beta pref_beta pref_loss pref_ftx kto_beta simpo_gamma "
-    "ref_model cpo_alpha orpo_alpha max_prompt_length rpo_alpha dpo_alpha"
-).split()
-_SECOND = (
-    "num_generations reward_funcs reward_model reward_model_path "
-    "max_completion_length rlhf_type"
-).split()
-
-
-def _refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> None:
-    wrong = _SECOND if kind else (*_SECOND, *_OF_PREFERENCES)
-    harmless = ("loss_type", "max_prompt_length")
-    keys = [
-        key
-        for key in wrong
-        if key not in harmless and given.get(key) not in (None, "", False)
-    ]
-    found = re.search(
-        r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?![a-z])", name
-    )
-    if keys or found:
-        raise Unreadable(
-            f"{keys[0] if keys else name}: training by preferences or rewards runs a "
-            "second model, or generates: describe the step that trains to ashlar "
-            "predict by its options"
-        )
-
-
 def of_arguments(
     given: Mapping[str, Any],
     folder: pathlib.Path,
@@ -184,8 +162,8 @@ def of_arguments(
     v = Values(given, "the Trainer's arguments")
     run = Run()
     kind = preference_of(given, "")
-    _refuse_second_model(given, "", kind)
-    for key in ("qat", "use_kt", "gptq", "quantization_bit", "quantization"):
+    refuse_second_model(given, "", kind)
+    for key in ("qat", "use_kt", "gptq", "quantization", "q_lora"):
         if v.get(key) or v.section(key):
             raise Unreadable(
                 f"{key}: products of another kind, which are not predicted"
@@ -205,7 +183,9 @@ def of_arguments(
                 "give --model to ashlar predict"
             )
     length = v.get(*_LENGTH)
-    if length is not None:
+    if is_of_rewards(kind):
+        add_length(v, run)
+    elif length is not None:
         run.batch["sequence"] = v.number(*_LENGTH)
     run.notes.append("all sequences are taken to be of full length")
     micro = v.number(*_MICRO, default=8 if not v.get("deepspeed_config") else 0)
@@ -219,11 +199,13 @@ def of_arguments(
     _read_ranks(v, run)
     _read_precision(v, accelerate, run)
     read_sharing(v, accelerate, folder, run)
+    _read_packed(v, run)
     _read_optimizer(v, run)
     if kind:
-        add_pairs(run, kind)
-        v.asked.update((*_OF_PREFERENCES, "stage"))
-    run.not_read, unknown = sorted_out(v.rest(), _QUIET)
+        add_preference(run, kind)
+        v.asked.update((*OF_PREFERENCES, "stage"))
+    quiet = [*_QUIET, *(OF_GENERATION if is_of_rewards(kind) else ())]
+    run.not_read, unknown = sorted_out(v.rest(), quiet)
     run.unknown.extend(unknown)
     said = [v.get(key) for key in _FORMATS]
     if all(each is None for each in (*said, accelerate.get("mixed_precision"))):
@@ -246,11 +228,6 @@ def _read_adapters(v: Values, run: Run) -> None:
         run.program["lora"] = lora_words(rank, targets)
     elif kind not in ("full", ""):
         raise Unreadable(f"finetuning_type {kind}: not the whole model trains")
-    for key in _FEWER_BITS:
-        if v.get(key) not in _NO:
-            raise Unreadable(
-                f"{key}: weights in fewer bits, which are not predicted", flag=key
-            )
     if v.get("lora_r") and not v.get("adapter"):
         # TRL, and programs that make their own adapters by peft.
         targets = v.get("lora_target_modules")
@@ -259,7 +236,7 @@ def _read_adapters(v: Values, run: Run) -> None:
         return
     for key in _ADAPTERS:
         value = v.get(key)
-        if key == "adapter" and value == "lora":
+        if key == "adapter" and value in ("lora", "qlora"):
             everything = v.get("lora_target_linear") in (True, "true", "True")
             named = v.get("lora_target_modules")
             run.program["lora"] = lora_words(
@@ -272,10 +249,30 @@ def _read_adapters(v: Values, run: Run) -> None:
                 flag=key,
             )
     stage = v.word("stage", default="sft")
-    if not stage.isdigit() and stage not in ("sft", "pt", "dpo"):
+    if not stage.isdigit() and stage not in ("sft", "pt", "dpo", "kto"):
         raise Unreadable(
             f"stage {stage}: a second model runs beside the one that trains"
         )
+
+
+def _read_packed(v: Values, run: Run) -> None:
+    """Axolotl packs scales, too (loaders/model.py), and so does LLaMA-Factory
+    (model_utils/quantization.py); TRL only where it is told so."""
+    adapter = v.word("adapter")
+    four, eight = v.flag("load_in_4bit"), v.flag("load_in_8bit")
+    if (adapter, four, eight) not in (
+        ("qlora", True, False),
+        ("lora", False, True),
+        ("lora", False, False),
+    ):
+        if adapter:
+            raise Unreadable(
+                f"adapter {adapter} with load_in_4bit {four} and load_in_8bit {eight}: "
+                "Axolotl stops, or packs nothing",
+                flag="adapter",
+            )
+    is_own = bool(adapter) or v.get("quantization_bit") is not None
+    add_packed(v, run, packs_scales=is_own, keeps_rest=is_own)
 
 
 def local_model(name: str, folder: pathlib.Path) -> Mapping[str, Any] | None:

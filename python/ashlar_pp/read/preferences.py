@@ -1,4 +1,8 @@
-"""Training by preferred answers, such as DPO: each sample is two sequences."""
+"""Training by preferred answers or by rewards: the step that trains, by its loss.
+
+Each sample of DPO and its like is two sequences. KTO's is one. GRPO's is an answer that
+was generated before.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,73 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .run_file import Run
+from .run_file import Run, Unreadable
+from .values import Values
 
 _OF_PAIRS = ("dpo", "ipo", "cpo", "orpo", "simpo")
 _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
+_OF_REWARDS = ("grpo", "rloo")
+_KINDS = (*_OF_PAIRS, "kto", *_OF_REWARDS)
 # A program that trains so by its name, as TRL's examples.
-_NAMES = re.compile(r"(?:^|[_/-])(dpo|cpo|orpo|simpo)(?![a-z])")
+_NAMES = re.compile(r"(?:^|[_/-])(dpo|cpo|orpo|simpo|kto|grpo|rloo)(?![a-z])")
+
+# Keys of training by preferences and by rewards: TRL, Axolotl, LLaMA-Factory.
+OF_PREFERENCES = (
+    "rl rlhf_type beta loss_type dpo_beta pref_beta pref_loss pref_ftx kto_beta "
+    "simpo_gamma ref_model cpo_alpha orpo_alpha max_prompt_length rpo_alpha "
+    "dpo_alpha"
+).split()
+_SECOND = (
+    "num_generations reward_funcs reward_model reward_model_path max_completion_length"
+).split()
+# Keys of generation and rewards, which an update does not have.
+OF_GENERATION = """
+    num_generations reward_funcs reward_model reward_weights reward_model_plugin
+    external_plugins max_completion_length max_prompt_length temperature top_p top_k
+    min_p repetition_penalty use_vllm steps_per_generation generation_batch_size
+    num_iterations epsilon epsilon_high scale_rewards sync_ref_model ref_model_
+    mask_truncated_completions log_completions vllm_ trl.
+""".split()
 
 
 def preference_of(given: Mapping[str, Any], program: str) -> str:
-    """The loss over pairs by Axolotl's `rl`, LLaMA-Factory's `stage`, or the program's
-    name; empty where it is another training."""
-    if given.get("stage") == "dpo":
+    """The loss by Axolotl's `rl`, ms-swift's `rlhf_type`, LLaMA-Factory's `stage`, the
+    rewards of TRL, or the program's name; empty where it is another training."""
+    stage = given.get("stage")
+    if stage == "dpo":
         loss = str(given.get("pref_loss") or "dpo")
         return loss if loss in _ALONE else "dpo"
+    if stage == "kto":
+        return "kto"
     named = _NAMES.search(program)
-    kind = str(given.get("rl") or (named[1] if named else ""))
-    return kind if kind in _OF_PAIRS else ""
+    kind = str(given.get("rl") or given.get("rlhf_type") or (named[1] if named else ""))
+    if not kind and given.get("reward_funcs") and given.get("num_generations"):
+        return "grpo"
+    return kind if kind in _KINDS else ""
 
 
-def add_pairs(run: Run, kind: str) -> None:
-    """Doubles the sequences, and says what of the reference is not in the run."""
+def is_of_rewards(kind: str) -> bool:
+    return kind in _OF_REWARDS
+
+
+def add_length(v: Values, run: Run) -> None:
+    """The longest prompt with the longest answer. Raises Unreadable without them."""
+    prompt = v.number("max_prompt_length", "max_length")
+    answer = v.number("max_completion_length", "trl.max_completion_length")
+    run.batch["sequence"] = prompt + answer
+
+
+def add_preference(run: Run, kind: str) -> None:
+    """Counts the sequences, and says what of the step is not in the run."""
+    if kind in _OF_REWARDS:
+        run.notes.append(
+            f"{kind}: one update, with prompts and answers of full length; no "
+            "generation, no rewards, and no log-probabilities of other models"
+        )
+        return
+    if kind == "kto":
+        run.unknown.append("kto: forwards of the reference and of mismatched answers")
+        return
     for key in ("micro_batch", "sequences"):
         if key in run.batch:
             run.batch[key] *= 2
@@ -34,3 +84,26 @@ def add_pairs(run: Run, kind: str) -> None:
     if kind not in _ALONE:
         weights = "" if run.program.get("lora") else ", and its weights"
         run.unknown.append(f"{kind}: the forward of the reference{weights}")
+
+
+def refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> None:
+    """Stops at keys, or the name of a program, that say another kind of training than
+    `kind`. Raises Unreadable."""
+    if is_of_rewards(kind):
+        return
+    wrong = _SECOND if kind else (*_SECOND, *OF_PREFERENCES)
+    harmless = ("loss_type", "max_prompt_length")
+    keys = [
+        key
+        for key in wrong
+        if key not in harmless and given.get(key) not in (None, "", False)
+    ]
+    found = re.search(
+        r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?![a-z])", name
+    )
+    if keys or found:
+        raise Unreadable(
+            f"{keys[0] if keys else name}: training by preferences or rewards runs a "
+            "second model, or generates; --set rl=dpo, kto, orpo, simpo, cpo or grpo "
+            "says which, or describe the step that trains to ashlar predict"
+        )

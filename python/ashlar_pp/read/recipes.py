@@ -8,6 +8,7 @@ from typing import Any
 
 from . import (
     of_bridge,
+    of_factory,
     of_foundry,
     of_lingua,
     of_litgpt,
@@ -29,7 +30,15 @@ _READERS: list[
     tuple[Callable[[Mapping[str, Any]], bool], Callable[[Any, pathlib.Path], Run]]
 ] = [
     (kind.is_recipe, kind.of_recipe)
-    for kind in (of_neox, of_olmo, of_foundry, of_litgpt, of_veomni, of_lingua)
+    for kind in (
+        of_neox,
+        of_olmo,
+        of_foundry,
+        of_litgpt,
+        of_veomni,
+        of_lingua,
+        of_factory,
+    )
 ]
 
 

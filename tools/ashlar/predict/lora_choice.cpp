@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@ namespace {
 
 using lora_target = ashlar::cost::adapted;
 using ashlar::cost::architecture;
+using ashlar::cost::packing;
 
 constexpr lora_target of_attention = lora_target::queries | lora_target::keys | lora_target::values
                                      | lora_target::result | lora_target::queries_down
@@ -92,6 +94,40 @@ void choose_lora(std::string const& text, prediction& p) {
   if (a.predictions > 0) p.notes.emplace_back("--lora: without the layers that predict further tokens");
   a.predictions = 0;
   p.lora = text;
+}
+
+void choose_frozen_weights(std::string const& text, prediction& p) {
+  if (text.empty()) return;
+  architecture& a = p.asked.model;
+  if (!a.lora.are_any())
+    throw usage_error("--frozen-weights: packed weights do not train; --lora adds what does");
+  if (a.has_experts())
+    throw usage_error(
+        "--frozen-weights: releases of transformers differ in whether routed experts are packed");
+  std::string_view left = text;
+  while (!left.empty()) {
+    auto const comma = std::min(left.find(','), left.size());
+    std::string_view const word = left.substr(0, comma);
+    left.remove_prefix(std::min(comma + 1, left.size()));
+    if (word == "4-bit")
+      a.lora.frozen = packing::bits_4;
+    else if (word == "8-bit")
+      a.lora.frozen = packing::bits_8;
+    else if (word == "double" && a.lora.frozen == packing::bits_4)
+      a.lora.packs_scales = true;
+    else if (word == "head" && a.lora.pack() && !a.is_tied)
+      a.lora.packs_head = true;
+    else if (word == "rest=32-bit" && a.lora.pack())
+      a.lora.widens_rest = true;
+    else
+      throw usage_error(
+          fmt::format("--frozen-weights takes 4-bit, 4-bit,double or 8-bit, and behind these "
+                      "rest=32-bit, and head where it is not tied; not '{}'",
+                      word.substr(0, 64)));
+  }
+  if (a.lora.frozen == packing::bits_8)
+    p.notes.emplace_back("--frozen-weights 8-bit: forward products take the time of 16 bits");
+  p.frozen_weights = text;
 }
 
 }  // namespace tool

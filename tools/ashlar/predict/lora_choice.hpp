@@ -11,4 +11,8 @@ namespace tool {
 // changes nothing. Throws usage_error for targets that the model does not have.
 void choose_lora(std::string const& text, prediction& p);
 
+// The argument of --frozen-weights, after that of --lora: BITS[,WORDS], how frozen matrices are packed.
+// Throws usage_error.
+void choose_frozen_weights(std::string const& text, prediction& p);
+
 }  // namespace tool

@@ -43,6 +43,7 @@ constexpr std::array refusals{
     refusal{"biencoder_ ", another_model},
     refusal{"ict_ ", another_model},
     refusal{"num_classes", another_model},
+    refusal{"mrope_section", "its tokens are images or sounds, too, of which a tower makes them"},
     refusal{"mtp_hybrid_override_pattern", another_model},
     refusal{"mlp_chunks_for_prefill", another_model},
     refusal{"use_mla_latent ", another_model},

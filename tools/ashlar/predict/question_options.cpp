@@ -148,6 +148,13 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("RANK[,TARGETS]");
   command
       .add_option(
+          "--frozen-weights", o.frozen_weights,
+          "beside adapters, frozen matrices are packed as bitsandbytes does: 4-bit, with scales in "
+          "8 bits too: 4-bit,double; or 8-bit; the head, too: head; what is not packed in 32 bits: "
+          "rest=32-bit")
+      ->type_name("BITS[,WORDS]");
+  command
+      .add_option(
           "--costs", o.costs,
           "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
           "a trace of a step")
@@ -191,6 +198,7 @@ prediction prepare(question_options const& o, described_model model,
     }
   }
   choose_lora(o.lora, p);
+  choose_frozen_weights(o.frozen_weights, p);
   q.program.facts = facts_of(o.facts);
   choose_recomputation(o.recompute, p);
   choose_offload(o.offload, q);

@@ -32,9 +32,9 @@ struct decisive_fact {
 struct prediction {
   described_model model;
   ashlar::cost::question asked;
-  std::string layout;                   // as it was written; empty: even, or `asked.layout.stages`
-  std::string schedule;                 // as it was asked for; empty: as the chunks say
-  std::string recompute, freeze, lora;  // likewise
+  std::string layout;    // as it was written; empty: even, or `asked.layout.stages`
+  std::string schedule;  // as it was asked for; empty: as the chunks say
+  std::string recompute, freeze, lora, frozen_weights;  // likewise
   fitted_constants constants;
   std::string costs;               // the file of measured times; empty: none
   std::vector<std::string> notes;  // what was taken for something else, and why

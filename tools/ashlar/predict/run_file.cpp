@@ -27,9 +27,9 @@ constexpr int format_version = 1;
 // The options that each section may have. Keys have underscores in the place of hyphens; --batch is
 // "sequences".
 constexpr std::array options_of_batch{"sequence", "batch", "micro-batch"};
-constexpr std::array options_of_program{"precision",         "stack",        "attention",
-                                        "sequence-parallel", "dispatch-fp8", "delay-weights",
-                                        "sum-copies-once",   "fact",         "lora"};
+constexpr std::array options_of_program{
+    "precision",       "stack", "attention", "sequence-parallel", "dispatch-fp8", "delay-weights",
+    "sum-copies-once", "fact",  "lora",      "frozen-weights"};
 constexpr std::array options_of_layout{
     "tensor", "pipeline", "chunks",      "context",        "expert",          "expert-tensor",
     "data",   "sharding", "shard-ranks", "weight-ranks",   "recompute",       "offload-activations",

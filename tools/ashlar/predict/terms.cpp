@@ -244,6 +244,7 @@ option_list options_list(prediction const& p) {
   add("layout", p.layout);
   add("freeze", p.freeze);
   add("lora", p.lora);
+  add("frozen-weights", p.frozen_weights);
   add("schedule", p.schedule);
   if (q.layout.lanes) add("lanes", word_for(lane_choices, *q.layout.lanes));
   return all;

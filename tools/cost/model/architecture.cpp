@@ -128,10 +128,10 @@ double layer_matrices(architecture const& a, layer const& l, double experts) {
   return all;
 }
 
-std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m) {
+std::vector<adapted_matrix> matrices_of(architecture const& a, mixer const& m, adapted among) {
   std::vector<adapted_matrix> all;
   auto const add = [&](adapted which, double in, double out) {
-    if (has(a.lora.of, which)) all.push_back({in, out});
+    if (has(among, which)) all.push_back({in, out});
   };
   double const h = a.hidden, queries = (m.has_gate ? 2 : 1) * m.heads * m.head, keys = m.groups * m.head;
   if (m.kind == mixer_kind::attention) {
@@ -155,18 +155,26 @@ std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const&
   return all;
 }
 
-std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f) {
+std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward const& f, adapted among) {
   std::vector<adapted_matrix> all;
   double const h = a.hidden, width = f.kind == feed_forward_kind::dense ? f.width : f.shared_width;
   if (f.kind == feed_forward_kind::none || !(width > 0)) return all;
   auto const add = [&](adapted which, double in, double out) {
-    if (has(a.lora.of, which)) all.push_back({in, out});
+    if (has(among, which)) all.push_back({in, out});
   };
   if (f.is_gated) add(adapted::gates, h, width);
   add(adapted::up, h, width);
   add(adapted::gates_up, h, (f.is_gated ? 2 : 1) * width);
   add(adapted::down, width, h);
   return all;
+}
+
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m) {
+  return matrices_of(a, m, a.lora.of);
+}
+
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f) {
+  return matrices_of(a, f, a.lora.of);
 }
 
 double adapter_parameters(architecture const& a, layer const& l) {

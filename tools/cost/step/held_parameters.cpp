@@ -38,8 +38,10 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
   int const first_trained = a.first_trained();
   for (int i = s.first; i < s.first + s.count; ++i)
     add(held_parameters_detail::counts_of(a, sizes, a.at(i)), a.gradients_of(i, first_trained), held);
-  for (int i = s.first; i < s.first + s.count && a.lora.are_any(); ++i)
+  for (int i = s.first; i < s.first + s.count && a.lora.are_any(); ++i) {
     add({.dense = adapter_parameters(a, a.at(i)) / sizes.tensor}, gradient_kind::all, held);
+    held.packed.add(packed_in(a, a.at(i), sizes.tensor));
+  }
   if (s.predictions > 0) {
     double const own = a.repeats ? 1 : s.predictions;
     parameter_counts one = held_parameters_detail::counts_of(a, sizes, a.predictor);
@@ -50,6 +52,9 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
   parameter_counts const table{.dense = padded_vocabulary(a, sizes.tensor) * a.embedding_width()
                                         / sizes.tensor};
   if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
+  if (s.has_head && a.lora.pack() && a.lora.packs_head && !a.is_tied)
+    held.packed.add(
+        packed_matrix(a.lora, table.dense, padded_vocabulary(a, sizes.tensor) / sizes.tensor));
   if (s.has_head && !(a.is_tied && s.has_embedding))
     add(table, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
   return held;
@@ -58,12 +63,7 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
 held_parameters held_by_stages(architecture const& model, layout const& sizes,
                                std::vector<stage> const& stages, std::vector<int> const& numbers) {
   held_parameters held;
-  for (int s : numbers) {
-    held_parameters const here = held_by_stage(model, sizes, stages[static_cast<std::size_t>(s)]);
-    held.all.add(here.all);
-    held.trained.add(here.trained);
-    held.backward.add(here.backward);
-  }
+  for (int s : numbers) held.add(held_by_stage(model, sizes, stages[static_cast<std::size_t>(s)]));
   return held;
 }
 

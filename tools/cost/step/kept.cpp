@@ -8,6 +8,11 @@ namespace ashlar::cost {
 
 namespace kept_detail {
 
+// Bytes of an element that a layer hands on.
+inline double handed_bytes(question const& q) {
+  return q.model.lora.widens_rest ? 4 : value_bytes(q.program.format);
+}
+
 // Bytes per token that a layer keeps.
 class keeper {
  public:
@@ -109,7 +114,7 @@ class keeper {
   }
 
  private:
-  double norm_input() const { return value_ * q_.model.hidden / split(); }
+  double norm_input() const { return handed_bytes(q_) * q_.model.hidden / split(); }
   double norm_result(recomputation again, bool trains) const {
     return !trains || has(again, recomputation::norms) ? 0 : input_ * q_.model.hidden / split();
   }
@@ -165,12 +170,14 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
     made.largest = made.leaving;
     return made;
   }
-  bool const trains = takes == gradient_kind::all;
+  // Products of weights in 8 bits keep their inputs as trained ones do.
+  bool const trains =
+      takes == gradient_kind::all || (q.model.lora.pack() && q.model.lora.frozen == packing::bits_8);
   double const tokens = q.micro_batch_tokens();
   kept_activations made{.bytes = kept_bytes(q, l, again, trains, gathered, c) * tokens};
   if (has(again, recomputation::full)) {
     made.whole = made.bytes;
-    made.bytes = value_bytes(q.program.format) * q.model.hidden * tokens / keeper(q).split();
+    made.bytes = handed_bytes(q) * q.model.hidden * tokens / keeper(q).split();
     made.leaving = has(parts, offloaded::all) ? made.bytes : 0;
   } else {
     // Recomputed scores of one layer are negligible.

@@ -48,6 +48,30 @@ inline double host_bytes(fact_values const& facts) {
   return facts.main_bytes() + facts.moment_bytes() + 4;
 }
 
+// Bytes of a device's weights, of which this many ranks hold a share each. Scales of packed ones are not
+// shared; those that are neither packed nor trained are as they are loaded.
+inline double weight_bytes(question const& q, double each, held_parameters const& held, double ranks) {
+  adapters const& lora = q.model.lora;
+  if (!lora.pack()) return each * held.all.both() / ranks;
+  double const rest = lora.widens_rest ? 4 : value_bytes(q.program.format),
+               others = held.all.both() - held.trained.both() - held.packed.weights;
+  return (each * held.trained.both() + rest * others + held.packed.codes) / ranks + held.packed.scales;
+}
+
+// Bytes of the weights and gradients of two layers at work, fully sharded.
+inline double layers_at_work(question const& q, held_parameters const& held) {
+  double read = 0, summed = 0;  // of the largest layer
+  for (layer const& l : q.model.kinds) {
+    double const matrices = layer_matrices(q.model, l, l.feed.experts) / q.layout.tensor,
+                 added = q.model.lora.pack() ? adapter_parameters(q.model, l) / q.layout.tensor : 0;
+    read = max_of(read,
+                  added > 0 ? 2 * added + packed_in(q.model, l, q.layout.tensor).codes : 2 * matrices);
+    summed = max_of(summed, added > 0 ? 2 * added : 2 * matrices);
+  }
+  return q.layout.sharding == sharding::gradients ? held.gathered_bytes() + 2 * summed
+                                                  : 2 * (read + summed);
+}
+
 // The `copies` of a stage are on different devices of a pipeline, and shard the state together with data
 // ranks. If gradients are sharded beside a pipeline, those of one stage are summed while those of
 // another leave.
@@ -57,11 +81,13 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   bool const leaves = q.layout.offload.optimizer;
   double const value = value_bytes(q.program.format), ranks = q.layout.sharing_ranks() * copies,
                expert_ranks = q.layout.expert_sharing_ranks() * copies;
+  // One packed matrix is unpacked at a time.
+  part.gathered = value * held.packed.largest;
   if (!s.is_sharded) {
     bool const splits = q.layout.sharding != sharding::none;
     // With the optimizer's own weights unless values have 32 bits.
     double const moments = s.facts.moment_bytes() + (value < 4 ? s.facts.main_bytes() : 0);
-    part.parameters = parameter_bytes(q, s, value) * held.all.both();
+    part.parameters = weight_bytes(q, parameter_bytes(q, s, value), held, 1);
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
     if (s.sums_in_shards) {
       double const shards = held.trained.dense / ranks + held.trained.expert / expert_ranks;
@@ -77,22 +103,16 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   // beside 16.
   double const updated = held.trained.both() / ranks,
                own = s.facts.main_weights() == weights_held::bits_16 ? value : 4;
-  part.parameters = own * held.all.both() / ranks;
+  part.parameters = weight_bytes(q, own, held, ranks);
   part.gradients = own * updated;
   part.optimizer = s.facts.moment_bytes() * updated;
-  if (q.layout.weight_ranks > 0) part.parameters += 2 * held.all.both() / q.layout.weight_ranks;
+  if (q.layout.weight_ranks > 0) part.parameters += held.gathered_bytes() / q.layout.weight_ranks;
   if (leaves) {
     part.parameters -= (own - value) * updated;
     part.optimizer = 0;
     part.host = host_bytes(s.facts) * updated;
   }
-  double largest = 0;  // largest layer
-  for (layer const& l : q.model.kinds)
-    largest = max_of(largest, layer_matrices(q.model, l, l.feed.experts));
-  largest /= q.layout.tensor;
-  // Weights and gradients of two layers are gathered.
-  part.gathered =
-      q.layout.sharding == sharding::gradients ? 2 * held.all.both() + 4 * largest : 8 * largest;
+  part.gathered += layers_at_work(q, held);
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
@@ -137,9 +157,7 @@ inline std::vector<memory_parts> memory_with(question const& q, std::vector<stag
 }  // namespace memory_detail
 
 void stage_needs::add(stage_needs const& other) {
-  held.all.add(other.held.all);
-  held.trained.add(other.held.trained);
-  held.backward.add(other.held.backward);
+  held.add(other.held);
   summed = max_of(summed, other.summed);
   kept += other.kept;
   left += other.left;
@@ -153,17 +171,23 @@ std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& s
   std::vector<kept_activations> const kept = kept_by_stage(q, stages, gathered, c);
   double const logits = memory_detail::logit_bytes(stack_of(q), c) * q.micro_batch_tokens()
                         * padded_vocabulary(q.model, q.layout.tensor);
+  // A head in 32 bits is copied for its product in 16.
+  double const head_copy =
+      q.model.lora.widens_rest && value_bytes(q.program.format) < 4
+          ? 2 * padded_vocabulary(q.model, q.layout.tensor) * q.model.embedding_width()
+          : 0;
   std::vector<stage_needs> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     stage const& s = stages[i];
     held_parameters const held = held_by_stage(q.model, q.layout, s);
-    all.push_back({.held = held,
-                   .summed = held.trained.both(),
-                   .kept = kept[i].bytes - kept[i].leaving,
-                   .left = kept[i].leaving,
-                   .moving = 2 * kept[i].largest,
-                   .whole = kept[i].whole,
-                   .logits = logits / q.layout.tensor * losses_of(q.model, s)});
+    all.push_back(
+        {.held = held,
+         .summed = held.trained.both(),
+         .kept = kept[i].bytes - kept[i].leaving,
+         .left = kept[i].leaving,
+         .moving = 2 * kept[i].largest,
+         .whole = kept[i].whole,
+         .logits = (logits * losses_of(q.model, s) + (s.has_head ? head_copy : 0)) / q.layout.tensor});
   }
   return all;
 }

@@ -7,6 +7,7 @@
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/kernels.hpp>
+#include <ashlar/cost/step/packed_weights.hpp>
 #include <ashlar/cost/step/passes.hpp>
 
 #include <cstddef>
@@ -126,12 +127,17 @@ stage_passes passes_of_head(question const& q, constants const& c) {
   s.backward.products = products.backward;
   s.backward.weights = products.weights;
   if (!q.model.trains_head()) s.backward.leave_out_weights();
-  s.forward.bytes = 0.5 * p.m * p.n * c.loss_bytes / memory_rate(q.cluster.device(), c);
+  adapters const& lora = q.model.lora;
+  unpacking_bytes const unpacked = lora.packs_head
+                                       ? unpacking_of(lora, p.m, p.n, p.k, value_bytes(q.program.format))
+                                       : unpacking_bytes{};
+  double const rate = memory_rate(q.cluster.device(), c), loss = 0.5 * p.m * p.n * c.loss_bytes;
+  s.forward.bytes = (loss + unpacked.forward) / rate;
   if (q.layout.tensor > 1)
     s.forward.tensor = tensor_bytes_seconds(
         q.cluster, q.layout, 2 * p.m * q.model.hidden * (q.layout.tensor - 1.0) / q.layout.tensor, c);
   s.forward.host = c.host * passes_detail::launched_share(q, c);
-  s.backward.bytes = s.forward.bytes;
+  s.backward.bytes = (loss + unpacked.backward) / rate;
   s.backward.tensor = s.forward.tensor;
   s.backward.host = s.forward.host;
   return s;
@@ -145,20 +151,20 @@ namespace passes_detail {
 inline void share_weights(question const& q, stage_passes& s, held_parameters const& held,
                           constants const& c) {
   double const ranks = q.layout.sharing_ranks();
-  auto const seconds = [&](parameter_counts const& counts, double among) {
-    return 2 * counts.both() * (among - 1) / among
-           / group_rate(q.cluster, q.layout, among, q.layout.tensor, c);
+  auto const seconds = [&](double bytes, double among) {
+    return bytes * (among - 1) / among / group_rate(q.cluster, q.layout, among, q.layout.tensor, c);
   };
   auto const exposed = [&](pass_terms const& p, double exchange) {
     double const pass = p.launched();
     return max_of(pass, exchange) + c.contention * min_of(pass, exchange) - pass;
   };
-  double const from = q.layout.weight_ranks > 0 ? q.layout.weight_ranks : ranks,
-               gathered = q.layout.sharding == sharding::full ? seconds(held.backward, from) : 0;
+  double const all = held.gathered_bytes(), unused = held.all.both() - held.backward.both(),
+               from = q.layout.weight_ranks > 0 ? q.layout.weight_ranks : ranks,
+               gathered = q.layout.sharding == sharding::full ? seconds(all - 2 * unused, from) : 0;
   double const summed =
       q.program.sums_copies_once ? 0 : copies_seconds(q.cluster, q.layout, held.trained, c);
-  s.forward.sharding = exposed(s.forward, seconds(held.all, ranks));
-  s.backward.sharding = exposed(s.backward, gathered + 2 * seconds(held.trained, ranks) + summed);
+  s.forward.sharding = exposed(s.forward, seconds(all, ranks));
+  s.backward.sharding = exposed(s.backward, gathered + seconds(4 * held.trained.both(), ranks) + summed);
 }
 
 // Copies to the host run during the forward and copies back during the backward, for neighbouring

@@ -1,6 +1,7 @@
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/operators.hpp>
+#include <ashlar/cost/step/packed_weights.hpp>
 #include <ashlar/cost/step/work.hpp>
 
 namespace ashlar::cost {
@@ -100,6 +101,9 @@ class worker {
  private:
   void add_product(double m, double n, double k, double count = 1, bool is_low = true) {
     w_.products.push_back({.m = m, .n = n, .k = k, .count = count, .is_low = is_low});
+    unpacking_bytes const unpacked = unpacking_of(q_.model.lora, m, n, k, value_);
+    w_.forward_bytes += count * unpacked.forward;
+    w_.backward_bytes += count * unpacked.backward;
     if (!is_low) return;
     w_.quantised_forward += count * m * k;
     w_.quantised_backward += count * m * n;

@@ -32,12 +32,28 @@ constexpr bool has(adapted all, adapted part) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) != 0;
 }
 
+// Every matrix, each once.
+inline constexpr adapted every_matrix = adapted::queries | adapted::keys | adapted::values
+                                        | adapted::result | adapted::queries_down | adapted::queries_up
+                                        | adapted::keys_values_down | adapted::keys_values_up
+                                        | adapted::gates | adapted::up | adapted::down;
+
+// How frozen matrices beside adapters are held: as they are, or as bitsandbytes packs them (Dettmers et
+// al. 2022, LLM.int8(); 2023, QLoRA).
+enum class packing : unsigned char { none, bits_8, bits_4 };
+
 // Everything else of the model is frozen. Routers and routed experts have no adapters.
 struct adapters {
   int rank = 0;  // 0: there are none
   adapted of = adapted::none;
+  packing frozen = packing::none;
+  bool packs_scales = false;  // of 4 bits: double quantization
+  bool packs_head = false;
+  // Embedding, head and norms, which are not packed, are in 32 bits, and so is what layers hand on.
+  bool widens_rest = false;
 
   bool are_any() const { return rank > 0; }
+  bool pack() const { return are_any() && frozen != packing::none; }
 
   friend constexpr bool operator==(adapters, adapters) = default;
 };

@@ -163,12 +163,14 @@ double beside_expert_matrices(architecture const& a, feed_forward const& f);
 // Counts this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
 
-// A matrix with an adapter: A has rank x `in` parameters, B has `out` x rank.
+// A matrix that may have an adapter: A has rank x `in` parameters, B has `out` x rank.
 struct adapted_matrix {
   double in = 0, out = 0;
 };
 
-// The matrices with adapters in a part of a layer, undivided.
+// The matrices in a part of a layer that are among these, undivided; and those with adapters.
+std::vector<adapted_matrix> matrices_of(architecture const& a, mixer const& m, adapted among);
+std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward const& f, adapted among);
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
 

@@ -3,6 +3,7 @@
 
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/packed_weights.hpp>
 
 #include <vector>
 
@@ -26,6 +27,17 @@ struct held_parameters {
   parameter_counts all;
   parameter_counts trained;   // not frozen
   parameter_counts backward;  // used by a backward
+  packed_weights packed;      // among the frozen ones
+
+  // Adds another part of the device's model.
+  void add(held_parameters const& other) {
+    all.add(other.all);
+    trained.add(other.trained);
+    backward.add(other.backward);
+    packed.add(other.packed);
+  }
+  // Bytes of all weights as they are gathered from shards, in 16 bits or packed.
+  double gathered_bytes() const { return 2 * (all.both() - packed.weights) + packed.codes; }
 };
 
 // The parameters of one stage on one of its tensor ranks: a stage of the model's, which, like the sizes,

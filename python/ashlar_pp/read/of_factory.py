@@ -1,0 +1,93 @@
+"""LLaMA-Factory's version 1, which has names of its own: peft_config, dist_config.
+Other versions have the Trainer's."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from .of_trainer import of_arguments
+from .run_file import Run, Unreadable
+
+_SAME = ("model_class", "peft_config", "dist_config", "quant_config", "kernel_config")
+_READ = """
+    model model_class peft_config dist_config quant_config cutoff_len micro_batch_size
+    global_batch_size bf16 enable_activation_checkpointing flash_attn cp_size cp_mode
+    mp_shard_size mp_replicate_size optim_config
+""".split()
+# They change no step, or choose among the samples of one.
+_QUIET = "train_dataset eval_dataset sample_backend max_new_tokens".split()
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return isinstance(tree.get("model"), str) and bool(set(_SAME) & set(tree))
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """By its defaults (v1/config). Raises Unreadable."""
+    given: dict[str, Any] = {
+        "model_name_or_path": tree["model"],
+        "cutoff_len": tree.get("cutoff_len", 2048),
+        "per_device_train_batch_size": tree.get("micro_batch_size", 1),
+        "bf16": tree.get("bf16", True),
+        "gradient_checkpointing": tree.get("enable_activation_checkpointing", True),
+        "attn_implementation": tree.get("flash_attn", "sdpa"),
+        "context_parallel_size": tree.get("cp_size", 1),
+    }
+    _add_adapters(tree, given, path)
+    shares = _section(tree, "dist_config", path)
+    name = shares.get("name")
+    if name == "fsdp2":
+        given["fsdp"] = "full_shard"
+    elif name == "deepspeed":
+        given["deepspeed"] = shares.get("config_file")
+    elif name is not None:
+        raise Unreadable(f"{path}: dist_config.name {name} is not predicted")
+    if _section(tree, "optim_config", path):
+        raise Unreadable(f"{path}: optim_config: only AdamW's state is counted here")
+    passed = {*_READ, *_QUIET}
+    given.update((key, value) for key, value in tree.items() if key not in passed)
+    run = of_arguments(given, path.parent, {})
+    run.not_read.extend(key for key in _QUIET if key in tree)
+    if tree.get("global_batch_size"):
+        del run.batch["micro_batches"]
+        run.batch["sequences"] = tree["global_batch_size"]
+    if name == "fsdp2" and tree.get("mp_shard_size"):
+        run.layout["shard_ranks"] = tree["mp_shard_size"]
+    elif tree.get("mp_replicate_size", 1) != 1:
+        raise Unreadable(f"{path}: mp_replicate_size without mp_shard_size: say both")
+    run.unknown.append("the command's stage, which the file leaves open: taken as sft")
+    return run
+
+
+def _section(
+    tree: Mapping[str, Any], name: str, path: pathlib.Path
+) -> Mapping[str, Any]:
+    value = tree.get(name) or {}
+    if not isinstance(value, Mapping):
+        raise Unreadable(f"{path}: {name} is no section")
+    return value
+
+
+def _add_adapters(
+    tree: Mapping[str, Any], given: dict[str, Any], path: pathlib.Path
+) -> None:
+    adapters = _section(tree, "peft_config", path)
+    kind = adapters.get("name")
+    if kind == "freeze":
+        raise Unreadable(
+            f"{path}: peft_config freeze: say to ashlar predict, by --freeze, which "
+            "layers are frozen"
+        )
+    if kind is not None:
+        given["finetuning_type"] = kind
+        given["lora_rank"] = adapters.get("r", 8)
+        given["lora_target"] = adapters.get("target_modules", "all")
+    packs = _section(tree, "quant_config", path)
+    if packs.get("name") == "bnb" or packs.get("quantization_bit"):
+        given["quantization_bit"] = packs.get("quantization_bit") or 4
+        given["quantization_method"] = {"auto": "bnb"}.get(
+            str(packs.get("name")), packs.get("name")
+        )
+        given["double_quantization"] = packs.get("double_quantization", True)
