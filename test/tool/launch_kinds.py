@@ -96,6 +96,8 @@ WRITTEN = {
         "batch.sequence": 2560, "batch.micro_batch": 2, "unknown": None},
     "megatron rlhf --rlhf_type dpo --model a/b --max_length 2048 --global_batch_size 8 --micro_batch_size 1": {
         "batch.micro_batch": 2, "batch.sequences": 16, "unknown.0": "dpo: the forward of the reference, and its weights"},
+    "megatron rlhf --rlhf_type grpo --model a/b --max_length 2048 --max_completion_length 1024 --global_batch_size 8 --num_generations 4 "
+    "--reward_funcs a --offload_optimizer true": {"batch.sequences": 8, "megatron.seq-length": "3072", "unknown": None},
     "echo '{\"distributed_type\": \"FSDP\", \"num_processes\": 8}' > fsdp.json\n"
     "accelerate launch --config_file fsdp.json swift/cli/sft.py --model a/b --max_length 2048": {"layout.sharding": "full"},
     f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True --use_peft": {
@@ -134,7 +136,6 @@ REFUSED = {
     f"torchrun grpo.py {LLAMA}": "lacks max_prompt_length",
     f"torchrun reward.py {LLAMA}": "a second model",
     "swift rlhf --rlhf_type rm --model a/b": "rlhf_type rm: a second model runs",
-    "megatron rlhf --rlhf_type grpo --model a/b": "it generates beside the step",
     f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
     f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",

@@ -34,7 +34,7 @@ COMPRESSED = ["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj
 
 # peft's names of modules, and those of --lora, where they differ.
 CASES = [
-    ("llama", SEPARATE, "all"), ("llama", ["q_proj", "v_proj"], None), ("mistral", SEPARATE, "all"), ("mistral", ["o_proj"], None),
+    ("llama", SEPARATE, "all"), ("llama", ["q_proj", "v_proj"], None), ("llama", ["q_proj", "lm_head"], None), ("mistral", SEPARATE, "all"), ("mistral", ["o_proj"], None),
     ("qwen2", SEPARATE, "all"), ("qwen2", ["gate_proj", "down_proj"], None), ("qwen3", ["q_proj", "k_proj", "v_proj", "o_proj"], "attention"),
     ("gemma2", SEPARATE, "all"), ("gemma2", ["gate_proj", "up_proj", "down_proj"], "mlp"), ("olmo2", SEPARATE, "all"),
     ("cohere", SEPARATE, "all"), ("granite", SEPARATE, "all"),

@@ -35,6 +35,16 @@ TEST_CASE("predict --lora: adapters alone train, and everything else has no grad
         > some["trained_parameters"].get<double>());
 }
 
+TEST_CASE("predict --lora: an adapter of the head") {
+  auto const without = predicted_run(adapted_run + "--lora 16,q_proj"),
+             with = predicted_run(adapted_run + "--lora 16,q_proj,lm_head");
+  CHECK(with["trained_parameters"].get<double>() - without["trained_parameters"].get<double>()
+        == 16.0 * (4096 + 128256));
+  CHECK(with["step_seconds"] > without["step_seconds"]);
+  CHECK(with["memory"][3]["optimizer"] > without["memory"][3]["optimizer"]);
+  CHECK(with["memory"][0] == without["memory"][0]);
+}
+
 TEST_CASE("predict --lora: inputs that adapters read are kept") {
   auto const kept = [](std::string const& targets) {
     return predicted_run(adapted_run + "--lora 8," + targets)["memory"][0]["activations"].get<double>();
@@ -57,14 +67,14 @@ TEST_CASE("predict --lora: a run's file keeps it, and plan reads it there") {
 }
 
 TEST_CASE("predict --frozen-weights: packed beside adapters, in a run's file and in plans") {
-  std::string const run = adapted_run + "--lora 16 --frozen-weights 4-bit,double,rest=32-bit ";
+  std::string const run = adapted_run + "--lora 16 --frozen-weights 4-bit,double ";
   auto const p = predicted_run(run);
   CHECK(p["peak_bytes"] < predicted_run(adapted_run + "--lora 16")["peak_bytes"]);
   CHECK(p["trained_parameters"] == predicted_run(adapted_run + "--lora 16")["trained_parameters"]);
   std::string const file = scratch_file("packed.json", run_tool("predict " + run + "--as run").out);
   CHECK(predicted_run("--run " + file)["peak_bytes"] == p["peak_bytes"]);
   CHECK(contains(run_tool("plan --run " + file + " --top 1 --explain-against " + file, 60).out,
-                 "--frozen-weights 4-bit,double,rest=32-bit"));
+                 "--frozen-weights 4-bit,double"));
   CHECK(contains(run_tool("predict " + adapted_run + "--lora 16 --frozen-weights 8-bit").out,
                  "forward products take the time of 16 bits"));
   std::string const four = "predict " + adapted_run + "--lora 16 --frozen-weights ";

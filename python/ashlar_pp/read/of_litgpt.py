@@ -23,6 +23,7 @@ _TARGETS = {
     "lora_value": "v_proj",
     "lora_projection": "o_proj",
     "lora_mlp": "mlp",
+    "lora_head": "lm_head",
 }
 
 # Lightning's BitsandbytesPrecision packs every linear layer, the head too.
@@ -78,14 +79,12 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.notes.append(f"launched on {nodes} x {devices} devices")
     if has_adapters:
         targets = [_TARGETS[k] for k in _TARGETS if v.flag(k)]
-        if v.flag("lora_head"):
-            raise Unreadable(f"{path}: lora_head: adapters of the head are not counted")
         run.program["lora"] = lora_words(v.number("lora_r"), targets)
     if packed:
         if not has_adapters or several:
             raise Unreadable(f"{path}: quantize: LitGPT packs on one device, for LoRA")
         run.program["frozen_weights"] = _PACKED[packed]
-    for key in (*_TARGETS, "lora_head"):
+    for key in _TARGETS:
         v.get(key)
     precision = v.word("precision", default="bf16-true")
     run.program["precision"] = (

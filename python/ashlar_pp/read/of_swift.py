@@ -11,7 +11,7 @@ from .adapters import lora_words
 from .flags import megatron_flags
 from .launchers import Training
 from .of_trainer import accelerate_of, local_model, of_arguments, words_by_name
-from .preferences import add_preference, is_of_rewards, preference_of
+from .preferences import OF_GENERATION, add_preference, is_of_rewards, preference_of
 from .run_file import Run, Unreadable
 
 _COMMANDS = ("sft", "pt", "rlhf")
@@ -20,6 +20,12 @@ _COMMANDS = ("sft", "pt", "rlhf")
 _STAGES = {
     f"zero{stage}{away}": stage for stage in range(4) for away in ("", "_offload")
 }
+
+# Where models are while answers are generated, and which answers count.
+_BETWEEN_UPDATES = """
+    sleep_level offload_model offload_optimizer offload_bridge move_model_batches
+    overlong_filter dynamic_sample importance_sampling_level enable_thinking
+""".split()
 
 # Words of `megatron sft` that change no step.
 _QUIET = """
@@ -57,22 +63,23 @@ def read(training: Training) -> Run:
     _refuse_parts(given)
     is_megatron = training.launcher == "megatron" or "_megatron" in training.program
     if command == "rlhf" or training.program.endswith("rlhf.py"):
-        _read_preference(given, is_megatron)
+        _read_preference(given)
     if is_megatron:
         return _of_megatron(given, training)
     return _of_trainer(given, training)
 
 
-def _read_preference(given: dict[str, Any], is_megatron: bool) -> None:
+def _read_preference(given: dict[str, Any]) -> None:
     """Puts its defaults (swift/arguments/rlhf_args.py)."""
     kind = given.setdefault("rlhf_type", "dpo")
-    is_generated = is_of_rewards(kind)
-    if not preference_of(given, "") or (is_megatron and is_generated):
+    if not preference_of(given, ""):
         raise Unreadable(
             f"rlhf_type {kind}: a second model runs, or it generates beside the step"
         )
-    if is_generated:
+    if is_of_rewards(kind):
         given.setdefault("max_completion_length", "512")
+    for name in _BETWEEN_UPDATES if is_of_rewards(kind) else ():
+        given.pop(name, None)
 
 
 def _refuse_parts(given: dict[str, Any]) -> None:
@@ -156,9 +163,18 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
         "use-distributed-optimizer": True,
         "bf16" if dtype == "bfloat16" else "fp16": True,
     }
+    kind = preference_of(given, "")
+    if is_of_rewards(kind):
+        if "max_length" not in given:
+            raise Unreadable("--max_length, of prompts, is not said")
+        answer = int(given.pop("max_completion_length"))
+        given["max_length"] = str(int(given["max_length"]) + answer)
+        # Both sizes of a batch are of answers.
+        for name in [key for key in given if key.startswith(tuple(OF_GENERATION))]:
+            run.not_read.append("--" + name)
+            del given[name]
     if "max_length" in given:
         values["seq-length"] = given.pop("max_length")
-    kind = preference_of(given, "")
     for name in ("beta", "loss_type", "rpo_alpha", "rlhf_type", "ref_model"):
         given.pop(name, None)
     for key, value in given.items():
@@ -176,7 +192,7 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
             "sequences": int(values.pop("global-batch-size")),
         }
         add_preference(run, kind)
-        if values.pop("packing", given.get("packing")) == "true":
+        if given.get("packing") == "true":
             run.unknown.append("packing: sequences of full length are taken as pairs")
     if values.get("attention-backend") is None:
         values["attention-backend"] = "flash"

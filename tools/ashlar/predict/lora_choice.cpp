@@ -47,7 +47,8 @@ constexpr std::array targets{std::pair{"all", of_attention | of_feed},
                              std::pair{"linear_qkv", lora_target::queries_keys_values},
                              std::pair{"linear_proj", lora_target::result},
                              std::pair{"linear_fc1", lora_target::gates_up},
-                             std::pair{"linear_fc2", lora_target::down}};
+                             std::pair{"linear_fc2", lora_target::down},
+                             std::pair{"lm_head", lora_target::head}};
 
 lora_target target_named(std::string_view word) {
   std::vector<std::string> known;
@@ -61,6 +62,7 @@ lora_target target_named(std::string_view word) {
 }
 
 bool has_targets(architecture const& a) {
+  if (has(a.lora.of, lora_target::head) && a.has_tables()) return true;
   for (ashlar::cost::layer const& l : a.kinds)
     if (!adapted_matrices(a, l.mix).empty() || !adapted_matrices(a, l.feed).empty()) return true;
   return false;

@@ -184,6 +184,10 @@ double adapter_parameters(architecture const& a, layer const& l) {
   return sum;
 }
 
+double head_adapter_parameters(architecture const& a) {
+  return has(a.lora.of, adapted::head) ? a.lora.rank * (a.embedding_width() + a.vocabulary) : 0;
+}
+
 namespace architecture_detail {
 
 inline void must_know_its_layers(architecture const& a) {
@@ -229,7 +233,7 @@ double active_parameters(architecture const& a) {
 double trained_parameters(architecture const& a) {
   architecture_detail::must_know_its_layers(a);
   if (a.lora.are_any()) {
-    double adapters = 0;
+    double adapters = head_adapter_parameters(a);
     for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
     return adapters;
   }

@@ -52,6 +52,8 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
   parameter_counts const table{.dense = padded_vocabulary(a, sizes.tensor) * a.embedding_width()
                                         / sizes.tensor};
   if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
+  if (s.has_head && a.lora.are_any())
+    add({.dense = head_adapter_parameters(a) / sizes.tensor}, gradient_kind::all, held);
   if (s.has_head && a.lora.pack() && a.lora.packs_head && !a.is_tied)
     held.packed.add(
         packed_matrix(a.lora, table.dense, padded_vocabulary(a, sizes.tensor) / sizes.tensor));

@@ -140,6 +140,13 @@ stage_passes passes_of_head(question const& q, constants const& c) {
   s.backward.bytes = (loss + unpacked.backward) / rate;
   s.backward.tensor = s.forward.tensor;
   s.backward.host = s.forward.host;
+  if (q.model.lora.are_any() && has(q.model.lora.of, adapted::head)) {
+    layer_work added;
+    add_adapter({p.k, p.n * q.layout.tensor}, q, added);
+    stage_passes const low = passes_detail::passes_of_work(q, {}, added, c);
+    s.forward.add(low.forward);
+    s.backward.add(low.backward);
+  }
   return s;
 }
 

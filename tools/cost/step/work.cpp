@@ -285,16 +285,18 @@ layer_work shared_expert_work(question const& q, feed_forward const& f) {
   return w;
 }
 
+void add_adapter(adapted_matrix const& to, question const& q, layer_work& w) {
+  double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor, rank = q.model.lora.rank;
+  w.products.push_back({.m = tokens, .n = rank, .k = to.in / tensor, .is_low = false});
+  w.products.push_back({.m = tokens, .n = to.out / tensor, .k = rank, .is_low = false});
+  w.forward_bytes += 2 * 3 * tokens * to.out / tensor;
+  w.backward_bytes += 2 * 3 * tokens * to.in / tensor;
+}
+
 layer_work adapter_work(question const& q, layer const& l) {
   layer_work w;
-  double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor, rank = q.model.lora.rank;
   for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
-    for (adapted_matrix const& each : part) {
-      w.products.push_back({.m = tokens, .n = rank, .k = each.in / tensor, .is_low = false});
-      w.products.push_back({.m = tokens, .n = each.out / tensor, .k = rank, .is_low = false});
-      w.forward_bytes += 2 * 3 * tokens * each.out / tensor;
-      w.backward_bytes += 2 * 3 * tokens * each.in / tensor;
-    }
+    for (adapted_matrix const& each : part) add_adapter(each, q, w);
   return w;
 }
 

@@ -21,7 +21,8 @@ enum class adapted : unsigned short {
   queries_down = 512,
   queries_up = 1024,
   keys_values_down = 2048,
-  keys_values_up = 4096
+  keys_values_up = 4096,
+  head = 8192  // of the model
 };
 
 // The union of both; and whether `part` is in `all`.
@@ -32,7 +33,7 @@ constexpr bool has(adapted all, adapted part) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) != 0;
 }
 
-// Every matrix, each once.
+// Every matrix of a layer, each once.
 inline constexpr adapted every_matrix = adapted::queries | adapted::keys | adapted::values
                                         | adapted::result | adapted::queries_down | adapted::queries_up
                                         | adapted::keys_values_down | adapted::keys_values_up

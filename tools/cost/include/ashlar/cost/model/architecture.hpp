@@ -174,8 +174,9 @@ std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward cons
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
 
-// Parameters of the adapters of one layer.
+// Parameters of the adapters of one layer, and of the head's.
 double adapter_parameters(architecture const& a, layer const& l);
+double head_adapter_parameters(architecture const& a);
 
 // Parameters of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);

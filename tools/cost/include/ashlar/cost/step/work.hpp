@@ -39,8 +39,9 @@ layer_work work_of(question const& q, layer const& l);
 // The work that a backward recomputes.
 layer_work work_again(question const& q, layer const& l, recomputation parts);
 
-// The work of its adapters. Their products are in 16 bits; their results are added to those of the
-// frozen matrices.
+// Adds the work of one adapter, and gives that of a layer's. Their products are in 16 bits; their
+// results are added to those of the frozen matrices.
+void add_adapter(adapted_matrix const& to, question const& q, layer_work& w);
 layer_work adapter_work(question const& q, layer const& l);
 
 // The pass of the shared expert alone.
