@@ -4,11 +4,14 @@
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"
 #include "recorded_rows.hpp"
+#include <ashlar/cost/choose/dealing.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/once_a_step.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +20,8 @@
 namespace ashlar::cost::testing {
 
 namespace {
+
+using recorded_rows::put;
 
 std::vector<std::vector<int>> counts_of(std::vector<std::vector<stage>> const& all) {
   std::vector<std::vector<int>> counts;
@@ -92,6 +97,46 @@ TEST_CASE("divisions: in even rounds, all of them are found") {
         CHECK(counts_of(deals_in_even_rounds(dense_model(layers), sizes))
               == all_in_even_rounds(layers, p, v));
       }
+}
+
+TEST_CASE("divisions: a piece takes and holds what the stage of its parts does") {
+  constants const c = round_constants();
+  random_case::dice roll(84);
+  int compared = 0;
+  while (compared < 20) {
+    question q = random_question(roll);
+    q.layout.chunks = 1;
+    q.layout.stages = deal_evenly(q.model, q.layout);
+    part_chain const chain(q.model, q.layout);
+    if (q.layout.pipeline == 1 || chain.count() > 12) continue;
+    ++compared;
+    dealt_pieces const pieces = pieces_of(q, c);
+    CHECK(pieces.parts == chain.count());
+    CHECK(pieces.room == q.cluster.device().memory_bytes - c.outside_bytes);
+    CHECK(pieces.ends == chain.ends_of(q.layout.stages));
+    double const lost = 1 + c.straggler * std::log2(std::fmax(1, node_count(q.cluster)));
+    int first = 0, end = 0;
+    for (dealt_piece const& each : pieces.all) {
+      first = end == chain.count() ? first + 1 : first;
+      end = end == chain.count() ? first + 1 : end + 1;
+      CHECK(each.first == first);
+      CHECK(each.end == end);
+      std::vector<stage> const one{chain.stage_of(first, end)};
+      stage_needs const needs = needs_of(q, one, false, c)[0];
+      stage_passes const passes = passes_of(q, one, c)[0];
+      CHECK(each.resident == memory_of_device(q, needs, 0, 1, c).all());
+      CHECK(each.kept == needs.kept);
+      CHECK(each.through == doctest::Approx(lost * passes.seconds()));
+      once_a_step const once =
+          once_on(q, needs.held.trained,
+                  {.forward = passes.forward.seconds(), .backward = passes.backward.seconds()}, 1, c);
+      CHECK(each.pace
+            == doctest::Approx((q.micro_batches() - 1) * lost * passes.seconds() + once.data
+                               + once.optimizer));
+    }
+    CHECK(first + 1 == chain.count());
+    CHECK(end == chain.count());
+  }
 }
 
 TEST_CASE("divisions: as before, and layouts are read as before") {
