@@ -176,7 +176,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
     set_tests_properties(tool/certificates PROPERTIES LABELS tool TIMEOUT 600)
     add_test(NAME tool/certified_divisions COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/certified_divisions.py
                                                    $<TARGET_FILE:ashlar_tool> ${PROJECT_SOURCE_DIR}/python)
-    set_tests_properties(tool/certified_divisions PROPERTIES LABELS tool TIMEOUT 600)
+    add_test(NAME tool/certified_plans COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/certified_plans.py
+                                               $<TARGET_FILE:ashlar_tool> ${PROJECT_SOURCE_DIR}/python)
+    set_tests_properties(tool/certified_divisions tool/certified_plans PROPERTIES LABELS tool TIMEOUT 600)
   endif()
   if(ASHLAR_ALL_TESTS)
     add_test(NAME tool/help_examples COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/help_examples.py

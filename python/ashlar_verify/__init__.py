@@ -12,7 +12,8 @@ FILE: the JSON of `ashlar emit --as json`, or of `--certificate`. Each claim in 
 
 `schedule.py` has validity, times and memory; `bound.py` has lower bounds; `program.py`
 has instructions and slots; `division.py` has stages of a model's parts; `deal.py` has
-samples in micro-batches.
+samples in micro-batches; `partition.py` has stages of operators; `tradeoff.py` has the
+cost of trainings; `plan.py` has layouts on a cluster.
 """
 
 from .claims import Claim, claims_of

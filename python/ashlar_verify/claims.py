@@ -9,7 +9,9 @@ from typing import Any
 from .bound import bound
 from .deal import deal
 from .division import division
-from .program import Program
+from .partition import partition
+from .plan import plan
+from .program import program
 from .schedule import (
     Schedule,
     Unread,
@@ -22,26 +24,17 @@ from .schedule import (
     whole,
     wholes,
 )
+from .tradeoff import tradeoff
 
-_JUDGES = {"program": Program, "division": division, "deal": deal}
-"""By kind of certificate: what raises an error if it does not hold."""
-_CLAIMS = {
-    "program": [
-        "every pass runs once, after its inputs",
-        "all instructions run, though sends wait for receives",
-        "each read finds its value, and nothing is overwritten before its last read",
-        "each gradient is added once, in the order given",
-        "peaks of slots",
-    ],
-    "division": [
-        "its stages fit, and a step takes {nanoseconds} ns",
-        "no division that fits takes less than {least} ns",
-    ],
-    "deal": [
-        "each sample is in one micro-batch, and none takes more than {longest} ticks",
-        "in every deal, one takes no less than {least} ticks",
-    ],
+_JUDGES = {
+    "program": program,
+    "division": division,
+    "deal": deal,
+    "partition": partition,
+    "tradeoff": tradeoff,
+    "plan": plan,
 }
+"""By kind of certificate: what returns its claims, or raises an error if one fails."""
 _UNREADABLE = (KeyError, TypeError, IndexError, AttributeError, ArithmeticError)
 
 
@@ -91,10 +84,17 @@ def _claims(document: Any) -> Iterator[Claim]:
             yield from claims_of(one)
     elif isinstance(document, dict) and document.get("certificate") in _JUDGES:
         kind = document["certificate"]
-        _JUDGES[kind](document)
-        for claim in _CLAIMS[kind]:
-            name = claim.format(**document)
-            yield Claim(f"{name} ({kind} of {document.get('schedule')})", "shown")
+        own = [
+            f"{name} ({kind} of {document.get('schedule')})"
+            for name in _JUDGES[kind](document)
+        ]
+        state = "shown"
+        for one in document.get("schedules", []):
+            for claim in claims_of(one):
+                yield claim
+                state = "shown" if claim.state == state else "open"
+        why = "" if state == "shown" else "its schedules are not what they claim"
+        yield from (Claim(name, state, why) for name in own)
     else:
         s = read(document)
         must_be_valid(s)

@@ -18,9 +18,8 @@ _KEYS = set(
 )
 
 
-def deal(document: dict[str, Any]) -> None:
-    """Raises Unread for unknown parts, and Wrong unless the deal is what it says.
-
+def deal(document: dict[str, Any]) -> list[str]:
+    """The claims of a deal, if they hold. Raises Unread for unknown parts, else Wrong.
     O(n log n) for n samples.
     """
     know(document, _KEYS, "the deal")
@@ -41,9 +40,13 @@ def deal(document: dict[str, Any]) -> None:
     held = max(sum(lengths[sample] for sample in one) for one in dealt)
     need(held <= most, "a micro-batch has {} tokens", held)
     own = max(sum(weights[sample] for sample in one) for one in dealt)
-    is_right = own <= whole(document["longest"]) * unit
-    need(is_right, "the longest one takes {}", -(-own // unit))
+    longest, least = whole(document["longest"]), whole(document["least"])
+    need(own <= longest * unit, "the longest one takes {}", -(-own // unit))
     heavy, m = sorted(weights, reverse=True), len(dealt)
-    least = max(-(-sum(heavy) // m), heavy[0], sum(heavy[m - 1 : m + 1]))
-    is_least = whole(document["least"]) * unit <= least
-    need(is_least, "the argument says {}", least // unit)
+    known = max(-(-sum(heavy) // m), heavy[0], sum(heavy[m - 1 : m + 1]))
+    need(least * unit <= known, "the argument says {}", known // unit)
+    dealt_once = "each sample is in one micro-batch, and none takes more than"
+    return [
+        f"{dealt_once} {longest} ticks",
+        f"in every deal, one takes no less than {least} ticks",
+    ]

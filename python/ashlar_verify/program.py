@@ -60,6 +60,18 @@ class Slot:
     """The place of the last user."""
 
 
+def program(document: dict[str, Any]) -> list[str]:
+    """The claims of a program, if they hold."""
+    Program(document)
+    return [
+        "every pass runs once, after its inputs",
+        "all instructions run, though sends wait for receives",
+        "each read finds its value, and nothing is overwritten before its last read",
+        "each gradient is added once, in the order given",
+        "peaks of slots",
+    ]
+
+
 class Program(Graph):
     """Raises Unread for unknown parts, Wrong for a fault. O(n) for n uses of slots."""
 

@@ -158,14 +158,14 @@ def numbers_in(node):
             yield node, key
 
 
-def changed(certificate, dice):
+def changed(certificate, dice, keys=("least", "nanoseconds", "longest")):
     c = copy.deepcopy(certificate)
     for _ in range(dice.choice([1, 1, 2])):
-        claims = [(c, key) for key in ("least", "nanoseconds", "longest") if key in c]
-        node, key = dice.choice([*numbers_in(c)] if dice.random() < 0.6 else claims)
+        claims = [(c, key) for key in keys if key in c]
+        node, key = dice.choice([*numbers_in(c)] if dice.random() < 0.6 or not claims else claims)
         node[key] = max(0, node[key] + dice.choice([-2, -1, 1, 1, 2]))
-    if dice.random() < 0.1:
-        lists = [key for key, value in c.items() if isinstance(value, list) and value]
+    lists = [key for key, value in c.items() if isinstance(value, list) and value]
+    if lists and dice.random() < 0.1:
         of = c[dice.choice(lists)]
         of.pop(dice.randrange(len(of))) if dice.random() < 0.5 else of.append(copy.deepcopy(dice.choice(of)))
     return c

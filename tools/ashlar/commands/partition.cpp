@@ -7,7 +7,9 @@
 #include "options/limits.hpp"
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
+#include "report/certificates.hpp"
 #include "report/counted.hpp"
+#include "report/partition_certificate.hpp"
 #include "report/pictures.hpp"
 #include "report/printed.hpp"
 #include "report/table.hpp"
@@ -33,7 +35,7 @@ struct partition_options {
   ashlar::operator_batch batch = {.samples = 32, .largest_micro_batch = 8};
   bool rated = false;
   std::string format = "text";
-  std::string output = "-";
+  std::string output = "-", certificate;
 };
 
 constexpr int most_named = 6;  // operators of a stage in a row of the table
@@ -79,19 +81,42 @@ std::string text_of(ashlar::simulated_plan const& best, named_operators const& m
         "the plan whose busiest device has least to do, {} instead of {}, takes {} per step\n",
         best.rated.time, plan.time, counted(best.rated_step, "tick"));
   if (!best.rated.is_exact)
-    text += "the model is no tree of series and parallel parts: shorter plans may have been left out\n";
+    text += "not all partitions were tried: the busiest device may have less to do in others\n";
   return text;
+}
+
+// The stages, the load that no partition goes below, and the schedule over the stages.
+void certify(certificates& proofs, ashlar::simulated_plan const& best, named_operators const& m,
+             partition_options const& o, ashlar::schedule const& s, std::string const& title) {
+  bool const is_exact = best.rated.is_exact;
+  partition_question const asked{o.model, m.model, o.machine, o.batch};
+  proofs.add(certificate_of(asked, best.rated, best.rated));
+  if (best.differs()) proofs.add(certificate_of(asked, best.chosen, best.rated));
+  if (!is_exact)
+    proofs.refuse("the least load of a busiest device",
+                  "not all partitions were tried; its bound is an even share of the work");
+  if (o.machine.bandwidth > 0)
+    proofs.refuse("the simulated step", "messages take time there, and have no certificate");
+  else
+    proofs.add(s, title, {});
 }
 
 int partition(partition_options const& o) {
   output const to(o.output);
+  certificates proofs(o.certificate);
   named_operators const m = read_operators(o.model);
   if (o.batch.samples % o.batch.largest_micro_batch != 0)
     throw usage_error("--samples must be a multiple of --largest-micro-batch");
   ashlar::simulated_plan const best = best_simulated_plan(m.model, o.machine, o.batch, o.rated ? 0 : 50);
   if (!best.chosen.found()) {
-    fmt::print(stderr, "ashlar: no partition fits into the memory of {}\n",
+    fmt::print(stderr, "ashlar: no partition {} the memory of {}\n",
+               best.rated.is_exact ? "fits into" : "was found that fits into",
                counted(o.machine.device_count, "device"));
+    if (best.rated.is_exact)
+      proofs.add(certificate_of_none({o.model, m.model, o.machine, o.batch}));
+    else
+      proofs.refuse("that no partition fits", "not all partitions were tried");
+    proofs.write();
     return invalid;
   }
   ashlar::schedule const s = schedule_of(m.model, best.chosen, o.batch.samples);
@@ -102,7 +127,9 @@ int partition(partition_options const& o) {
     to.write(data_of(s, title, o.format, ashlar::csv_dialect::detect, {}));
   else
     to.write(svg_of(s, title, {}, {.stages = o.format == "graph", .memory = o.format == "svg"}));
-  return done;
+  if (o.certificate.empty()) return done;
+  certify(proofs, best, m, o, s, title);
+  return proofs.write();
 }
 
 }  // namespace
@@ -131,6 +158,7 @@ void add_partition(CLI::App& app, action& chosen) {
                     "text: a table of stages; json: the schedule over them, which other commands read; "
                     "svg: its picture; graph: a picture of the stages");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer(
       "A stage has the sums of its operators' ticks and bytes. In the schedule, one device stands for "
       "all\n"

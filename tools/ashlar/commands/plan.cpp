@@ -5,6 +5,7 @@
 #include "options/number_option.hpp"
 #include "options/output_options.hpp"
 #include "predict/frameworks.hpp"
+#include "report/certificates.hpp"
 
 #include <memory>
 #include <string>
@@ -120,6 +121,7 @@ void add_plan(CLI::App& app, action& chosen) {
                     "text; json; svg: the first plan's schedule, or cost over time where --objective is "
                     "not time; html: a page with both");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer(
       "Ctrl-C ends the search with what was found so far.\n"
       "docs/planning.md says what is measured, fitted and assumed.");

@@ -27,7 +27,7 @@ struct plan_options {
   bool explains = false, asks_why = false;
   std::string format = "text";
   std::vector<std::string> emitted;
-  std::string program, output = "-";
+  std::string program, output = "-", certificate;
 };
 
 // Runs the command; returns its exit code.

@@ -5,6 +5,7 @@
 #include "files/files.hpp"
 #include "options/effects.hpp"
 #include "options/lowering_options.hpp"
+#include "plan/plan_certificate.hpp"
 #include "plan/predicted_plan.hpp"
 #include "plan/what_if.hpp"
 #include "predict/choices.hpp"
@@ -227,15 +228,23 @@ int run_plan(CLI::App const& command, plan_options const& o) {
   std::vector<emitted_file> const files = emitted_files(o.emitted);
   std::optional<output> const program =
       o.program.empty() ? std::nullopt : std::optional<output>(o.program);
-  predicted_request const r = request_of(o);
+  certificates proofs(o.certificate);
+  predicted_request r = request_of(o);
+  noted_layouts tried;
+  if (!o.certificate.empty()) r.tried = &tried;
   predicted_study s = study_of(r);
+  r.tried = nullptr;
   if (o.asks_why && !s.plans.empty() && s.found.is_whole) s.what_ifs = what_ifs_of(r, s);
   std::string const compared = o.against.empty() ? "" : comparison_with(o.against, r, s);
   to.write(o.format == "json"   ? json_of(s)
            : o.format == "svg"  ? svg_of(r, s)
            : o.format == "html" ? html_of(r, s, o.explains)
                                 : printable_lines(text_of(s, o.explains) + compared));
-  if (s.plans.empty()) return invalid;
+  if (s.plans.empty()) {
+    if (!o.certificate.empty()) certify_none(proofs, s, tried);
+    proofs.write();
+    return invalid;
+  }
   bool all_written = true;
   for (emitted_file const& each : files) {
     prediction const& first = s.plans[0].run;
@@ -257,7 +266,9 @@ int run_plan(CLI::App const& command, plan_options const& o) {
     program->write(data_of(schedule_of(s.plans[0].run), options_of(s.plans[0].run), "pytorch-comms",
                            ashlar::csv_dialect::detect, {}, how));
   }
-  return all_written ? done : invalid;
+  if (!o.certificate.empty()) certify(proofs, r, s, tried);
+  int const code = proofs.write();
+  return all_written ? code : invalid;
 }
 
 }  // namespace tool

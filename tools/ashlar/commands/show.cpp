@@ -8,6 +8,7 @@
 #include "options/placement_name.hpp"
 #include "options/placement_option.hpp"
 #include "options/shape_options.hpp"
+#include "report/certificates.hpp"
 #include "report/counted.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
@@ -45,6 +46,7 @@ struct show_options {
   std::string placement = {};
   std::string colour = "auto";
   int width = -1;
+  std::string certificate = {};
 };
 
 // Prints how far the schedule is above a lower bound for all schedules of its passes. Returns whether it
@@ -161,13 +163,14 @@ std::vector<effect> effects_of(show_options const& o, chosen_schedule const& cho
   for (std::vector<char const*> const& flags :
        {cost_flags(),
         {"--improve", "--placement", "--data-ranks", "--sharding", "--weight-buffers",
-         "--optimizer-step", "--tie-embeddings"}})
+         "--optimizer-step", "--tie-embeddings", "--certificate"}})
     for (char const* flag : flags)
       all.push_back({flag, !o.block, "with --block, which is drawn in units of one pass"});
   return all;
 }
 
 int show(show_options const& o) {
+  certificates proofs(o.certificate);
   phase_line at;
   at.say("making the schedule");
   chosen_schedule chosen = choose(o.shape);
@@ -196,7 +199,8 @@ int show(show_options const& o) {
           : offload_of(o.host, s, std::move(kept),
                        planned_host(host_of(o.host, chosen.scale), o.shape.cost.others, chosen.scale));
   print_metrics(s, chosen.scale, lowering);
-  return done;
+  proofs.add(s, chosen.name, chosen.scale);
+  return proofs.write();
 }
 
 }  // namespace
@@ -227,6 +231,7 @@ void add_show(CLI::App& app, action& chosen) {
       *command, "--width", options->width, 0, 100'000,
       "columns to draw in; 0: as many as all passes take with their numbers (default: the terminal's)")
       ->default_str("");
+  add_certificate_option(*command, options->certificate);
   command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }
 

@@ -13,6 +13,7 @@
 #include "options/output_options.hpp"
 #include "options/residency_options.hpp"
 #include "options/shape_options.hpp"
+#include "report/certificates.hpp"
 #include "report/printed.hpp"
 #include "report/simulate_report.hpp"
 #include "report/terminal.hpp"
@@ -53,7 +54,7 @@ struct simulate_options {
   bool in_flight = false, slack = false;
   late_links late;
   std::string format = "text";
-  std::string output = "-";
+  std::string output = "-", certificate = {};
 };
 
 bool is_taken(ashlar::program const& p, int from, int to) {
@@ -150,6 +151,7 @@ simulated_schedule run(simulate_options const& o) {
 
 int simulate_program(simulate_options const& o) {
   output const to(o.output);
+  certificates proofs(o.certificate);
   simulated_schedule const r = run(o);
   if (o.format == "part-trace" && !r.parts)
     throw usage_error(
@@ -162,7 +164,12 @@ int simulate_program(simulate_options const& o) {
                          r.chosen.scale, r.lowering)
            : o.format == "part-trace" ? trace_of_parts(r)
                                       : text_of(r));
-  return done;
+  proofs.add(r.chosen.schedule, r.chosen.name, r.chosen.scale);
+  proofs.add(r.low, r.chosen.name);
+  if (r.least)
+    proofs.refuse("the bound of the simulated makespan of " + r.chosen.name,
+                  "it is of transfers and collectives, too");
+  return proofs.write();
 }
 
 void add_link_options(CLI::App& command, simulate_options& o) {
@@ -237,6 +244,7 @@ void add_simulate(CLI::App& app, action& chosen) {
       "text, json, or trace for chrome://tracing and Perfetto; part-trace: of the parts of "
       "passes, on two resources a device; pytorch-comms: the program, as `emit` writes it");
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer(
       "Costs and sizes are those of a p-th of the model and of whole micro-batches: with two stages per "
       "device, each has\n"

@@ -4,8 +4,10 @@
 #include "options/limits.hpp"
 #include "options/output_options.hpp"
 #include "options/theme_option.hpp"
+#include "report/certificates.hpp"
 #include "report/printed.hpp"
 #include "report/table.hpp"
+#include "report/tradeoff_certificate.hpp"
 #include "report/tradeoff_study.hpp"
 #include <ashlar/render/tradeoff.hpp>
 
@@ -24,7 +26,7 @@ struct tradeoff_options {
   std::string model, cluster;
   std::string format = "text";
   ashlar::picture_theme theme = ashlar::picture_theme::follow_reader;
-  std::string output = "-";
+  std::string output = "-", certificate;
 };
 
 void print_text(std::vector<studied_schedule> const& all) {
@@ -93,6 +95,7 @@ int tradeoff(CLI::App const& command, tradeoff_options const& o) {
   if (o.format == "text" && o.output != "-")
     throw usage_error("the table as text goes to standard output; take --as json for a file");
   output const to(o.output);
+  certificates proofs(o.certificate);
   tradeoff_study const study = read_study(o.model, o.cluster);
   std::vector<studied_schedule> all = run(study);
   for (studied_schedule& s : all) {
@@ -103,7 +106,9 @@ int tradeoff(CLI::App const& command, tradeoff_options const& o) {
     print_text(all);
   else
     to.write(o.format == "json" ? dumped(json_of(all), 1) + "\n" : chart_of(all, study.title, o.theme));
-  return done;
+  if (o.certificate.empty()) return done;
+  for (studied_schedule const& s : all) certify(proofs, study, s);
+  return proofs.write();
 }
 
 }  // namespace
@@ -121,6 +126,7 @@ void add_tradeoff(CLI::App& app, action& chosen) {
   add_format_option(*command, o->format, {"text", "json", "svg"}, "text, json, or svg: the curves");
   add_theme_options(*command, o->theme);
   add_output_option(*command, o->output);
+  add_certificate_option(*command, o->certificate);
   command->footer(
       "The larger the batch on each device, the smaller its bubbles; the larger the batch of the whole "
       "cluster,\n"

@@ -1,10 +1,9 @@
-#include "plan/predicted_plan.hpp"
-
 #include "command.hpp"
 #include "files/json_files.hpp"
 #include "options/number_option.hpp"
 #include "plan/executed_entries.hpp"
 #include "plan/executed_plans.hpp"
+#include "plan/plan_certificate.hpp"
 #include "predict/best_layouts.hpp"
 #include "predict/embedded.hpp"
 #include "predict/layout_words.hpp"
@@ -133,6 +132,7 @@ void find_plans(predicted_request const& r, predicted_study& s) {
   }
   std::string first_obstacle;
   auto const is_run = [&](question const& q) {
+    if (r.tried != nullptr) r.tried->note(q, s.asked.constants.values);
     if (f == nullptr) return true;
     std::string const why = obstacle_of_layout(*f, q, schedule_word(q));
     if (first_obstacle.empty()) first_obstacle = why;

@@ -19,6 +19,8 @@ namespace tool {
 // The value to minimise: seconds of a step, device hours of a training, or its days.
 enum class plan_aim : unsigned char { time, cost, days };
 
+class noted_layouts;  // of plan_certificate.hpp
+
 struct predicted_request {
   option_words given;  // options of predict: the model, the cluster, the batch, and what is fixed
   std::optional<described_model> model = {};          // in the place of its name
@@ -37,7 +39,8 @@ struct predicted_request {
   std::vector<int> causal = {};        // percentages of their passes that are causal attention
   bool shares_batch = true;            // several kinds: also look for a batch shared by speed
   bool any_precision = false;          // the formats of products are open, too
-  bool offloads = false;  // what leaves for the host is open, too; else where nothing else fits
+  bool offloads = false;           // what leaves for the host is open, too; else where nothing else fits
+  noted_layouts* tried = nullptr;  // where to note them
 };
 
 struct predicted_plan {

@@ -51,7 +51,7 @@ std::vector<command_help> const& help_of_commands() {
         "1",
         "ashlar show breadth-first -v 4 --data-ranks 2 --sharding full --weight-buffers 2",
         "ashlar show 1f1b -p 4 -m 8 --placement 0,1,2,3/3,2,1,0", "ashlar show v-half --block"},
-       {},
+       {{uncertified, lacks_certificate}},
        linear_in_passes},
       {"emit",
        {"ashlar emit 1f1b -p 4 -m 8 --as pytorch -o 1f1b.csv",
@@ -64,7 +64,8 @@ std::vector<command_help> const& help_of_commands() {
         "ashlar emit zb-h1 --as json --transfer 1 -o zb-h1.json",
         "ashlar emit v-half -p 4 -m 8 --as frameworks"},
        {},
-       linear_in_passes},
+       linear_in_passes,
+       "`ashlar check` certifies schedules, and those in files"},
       {"compare",
        {"ashlar compare -p 8 -m 32", "ashlar compare zb-h1.json zb-h1 v-half",
         "ashlar compare 1f1b zb-h1 v-half -p 16 -m 64 --forward 10 --backward-input 13 "
@@ -106,7 +107,7 @@ std::vector<command_help> const& help_of_commands() {
        "linearly with passes, devices x micro-batches x chunks, with --steps and with --budget"},
       {"tradeoff",
        {"ashlar tradeoff --model model.json --cluster cluster.json --as svg -o tradeoff.svg"},
-       {}},
+       {{uncertified, lacks_certificate}}},
       {"plan",
        {"ashlar plan --model 70B --sequence 4096 --cluster 64x8xH100 --batch 1024",
         "ashlar plan --model 70B --sequence 4096 --cluster 4x8xH100+4x8xA100 --batch 128",
@@ -116,7 +117,8 @@ std::vector<command_help> const& help_of_commands() {
         "megatron:run.sh",
         "ashlar plan --model 8B --cluster 16x8xH100 --batch 512 --objective cost --as html -o "
         "plan.html"},
-       {{invalid, "no plan fits, or a framework of --emit runs none; then its file is not written"}}},
+       {{invalid, "no plan fits, or a framework of --emit runs none; then its file is not written"},
+        {uncertified, lacks_certificate}}},
       {"predict",
        {"ashlar predict --model llama3-70b --cluster 16x8xH100 --sequence 8192 --batch 256 --tensor 4 "
         "--pipeline 4 --chunks 5 --sharding optimizer",
@@ -124,7 +126,9 @@ std::vector<command_help> const& help_of_commands() {
         "--explain",
         "ashlar predict --model deepseek-v3 --cluster 256x8xH800 --sequence 4096 --batch 15360 --best "
         "5"},
-       {{invalid, "--best found no layout that fits"}}},
+       {{invalid, "--best found no layout that fits"}},
+       nullptr,
+       "its numbers are predictions; `ashlar plan` certifies which layout is the fastest"},
       {"layout",
        {"ashlar layout --model deepseek-v3 --cluster 128x8xH100 --sequence 4096 --batch 8192 --tensor 2 "
         "--pipeline 16 --chunks 2 --expert 64 --sharding optimizer --recompute full --against "
@@ -139,7 +143,7 @@ std::vector<command_help> const& help_of_commands() {
        {"ashlar partition operators.json -p 2",
         "ashlar partition operators.json -p 2 --memory 16GiB --bandwidth 4 --as json -o plan.json",
         "ashlar simulate plan.json"},
-       {{invalid, "no partition fits into memory"}},
+       {{invalid, "no partition fits into memory"}, {uncertified, lacks_certificate}},
        "linearly with the operators of a chain; with their square where none has an edge"},
       {"deal",
        {"ashlar deal lengths.txt -m 16 --tokens 4096 --forward 20ms --backward-input 26ms "
@@ -168,14 +172,16 @@ std::vector<command_help> const& help_of_commands() {
         "--weight-bytes 400 --stash-bytes 200 --limit-bytes 2000 --ring-bandwidth 10",
         "ashlar simulate 1f1b --node-size 2 --bytes 1000 --bandwidth 1000 --inter-bandwidth 100 --as "
         "json"},
-       {},
+       {{uncertified, lacks_certificate}},
        linear_in_passes},
       {"profile",
        {"ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json",
         "ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json",
         "ashlar train --schedule zb-h1 -p 2 -m 8 --costs costs.json --steps 100",
         "mpirun -n 4 ashlar profile --backend mpi -p 4 -o costs.json"},
-       {{failed, stalled}}},
+       {{failed, stalled}},
+       nullptr,
+       "it measures"},
       {"train",
        {"ashlar train", "ashlar train --schedule zb-h1 -p 2 -m 4 --steps 200 --verify",
         "ashlar train --schedule 1f1b -p 2 --data-ranks 2 --sharding full --tie-embeddings",
@@ -188,7 +194,9 @@ std::vector<command_help> const& help_of_commands() {
        {{done, "trained"},
         {invalid, "the bits differ from those of the model on one thread, or a number is not finite"},
         {failed, stalled},
-        {interrupted_early, "interrupted (Ctrl-C); 143: by SIGTERM"}}},
+        {interrupted_early, "interrupted (Ctrl-C); 143: by SIGTERM"}},
+       nullptr,
+       "it measures; `ashlar check` certifies the program that it runs"},
       {"trace-diff",
        {"ashlar profile --schedule zb-h1 -p 2 -m 8 -o costs.json",
         "ashlar simulate zb-h1 -p 2 -m 8 --costs costs.json --as trace -o plan.json",
@@ -208,6 +216,8 @@ void add_examples_and_exits(CLI::App& app) {
     std::string text = command->get_footer();
     if (each.growth != nullptr)
       text += fmt::format("{}Time grows {}.", text.empty() ? "" : "\n", each.growth);
+    if (each.no_certificate != nullptr)
+      text += fmt::format("{}No certificate: {}.", text.empty() ? "" : "\n", each.no_certificate);
     text += text.empty() ? "Examples:\n" : "\nExamples:\n";
     for (char const* example : each.examples) text += fmt::format("  {}\n", example);
     command->footer(text + code_lines(each.exits));

@@ -15,8 +15,9 @@ struct exit_words {
 struct command_help {
   char const* command = "";
   std::vector<char const*> examples;
-  std::vector<exit_words> exits;  // beside those that all have
-  char const* growth = nullptr;   // of time with sizes; none: not stated
+  std::vector<exit_words> exits;         // beside those that all have
+  char const* growth = nullptr;          // of time with sizes; none: not stated
+  char const* no_certificate = nullptr;  // why its claims have none; none: it has --certificate
 };
 
 // All commands, in the order of `ashlar --help`.

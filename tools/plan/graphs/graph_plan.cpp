@@ -84,8 +84,8 @@ graph_plan best_graph_plan(operator_model const& model, operator_machine const& 
                            operator_batch const& batch) {
   graph_partitioner search(model, machine, batch);
   tick const least = least_time_of(search);
-  bool is_best = false;
-  if (model.graph.count() <= most_tried_whole) {
+  bool is_best = model.graph == chain(stages{model.graph.count()});
+  if (!is_best) {
     convex_partitioner all(model, machine, batch);
     std::vector<planned_stage> const better =
         all.stages_below(least < 0 ? search.most_time() + 1 : least);
@@ -96,7 +96,11 @@ graph_plan best_graph_plan(operator_model const& model, operator_machine const& 
       return found;
     }
   }
-  if (least < 0) return {};
+  if (least < 0) {
+    graph_plan none;
+    none.is_exact = is_best;
+    return none;
+  }
   graph_plan best;
   std::int64_t fewest = 0;
   for (graph_plan& p : plans_within(search, model, batch, least)) {
@@ -106,7 +110,7 @@ graph_plan best_graph_plan(operator_model const& model, operator_machine const& 
     best = std::move(p);
     fewest = most;
   }
-  best.is_exact = best.is_exact || is_best;
+  best.is_exact = is_best;
   return best;
 }
 

@@ -64,13 +64,22 @@ TEST_CASE("a stage keeps what the larger micro-batches after it need") {
 }
 
 TEST_CASE("a search with too many choices says so") {
-  // The first operator fits nowhere, with any choice for those after it.
-  operator_model m{chain(stages{8}), {}};
-  m.cost.assign(8, {.forward = 1, .backward_input = 1, .backward_weight = 1, .kept = 1});
-  m.cost[0].weights = 100;
-  convex_partitioner all(m, {.device_count = 64, .memory = 99}, {1 << 14, 1 << 14});
+  operator_model m{stage_graph(stages{40}, {}), {}};
+  m.cost.assign(40, {.forward = 1, .backward_input = 1, .backward_weight = 1});
+  convex_partitioner all(m, {.device_count = 3}, {1, 1});
   CHECK(all.stages_below(max_tick / 4).empty());
   CHECK(!all.is_complete());
+  CHECK(!best_graph_plan(m, {.device_count = 3}, {1, 1}).is_exact);
+}
+
+TEST_CASE("more than 64 operators are tried, too") {
+  // A chain beside which one operator feeds the last.
+  std::vector<stage_edge> edges{{0, 70}};
+  for (int o = 1; o < 70; ++o) edges.push_back({o, o + 1});
+  operator_model m{stage_graph(stages{71}, edges), {}};
+  m.cost.assign(71, {.forward = 1, .backward_input = 1, .backward_weight = 1});
+  graph_plan const plan = best_graph_plan(m, {.device_count = 4}, {1, 1});
+  CHECK((plan.is_exact && plan.time == 3 * 18));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct graph_plan {
   stage_graph graph;
   std::vector<planned_stage> stages;
   int unit = 1;          // samples
-  bool is_exact = true;  // false: shorter plans may have been missed; see part_tree
+  bool is_exact = true;  // false: not all partitions were tried, and some may be shorter
 
   bool found() const { return !stages.empty(); }
 };
@@ -41,13 +41,10 @@ std::vector<graph_plan> plans_within(graph_partitioner& search, operator_model c
 // The least time that any plan keeps, by bisection; -1 if there is no plan for any time.
 tick least_time_of(graph_partitioner& search);
 
-// Models with at most this many operators also try all convex stages.
-inline constexpr int most_tried_whole = 8;
-
-// The plan with the least load of the busiest device, among the stages that graph_partitioner considers;
-// among equals the one with the fewest samples in flight in its first stages. A small model gets another
-// plan if other convex stages have a lower load: that is optimal among all partitions. Empty if no plan
-// fits into memory. Throws violation with check().
+// The plan with the least load of the busiest device, or the shortest longest message if that takes
+// more: among the stages that graph_partitioner considers, then among as many convex ones as
+// convex_partitioner tries; among equals one with the fewest samples in flight in its first stages.
+// Empty if no plan fits into memory. Throws violation with check().
 graph_plan best_graph_plan(operator_model const& model, operator_machine const& machine,
                            operator_batch const& batch);
 
