@@ -50,7 +50,9 @@ Job = tuple[int, int, int]
 
 
 class Flow:
-    """Steps of a chain, by step and stage, route after route."""
+    """Steps of a chain, by step and stage, route after route. The first takes memory,
+    and the last gives it back.
+    """
 
     def __init__(self, s: Schedule, limits: Any, splits: bool) -> None:
         ran = collections.Counter(one.stage for one in s.passes() if one.kind == "R")
@@ -83,17 +85,15 @@ class Flow:
         """What micro-batches take beyond the length, by their number."""
         self.hops = [[hop(way, *one) for one in stages] for way in self.ways]
         """Of a message between a stage and the one before."""
-        self.takes, self.gives = 0, len(kinds) - 1
         self.on = [
             [at for at, one in enumerate(self.device) if one == d]
             for d in range(len(limits))
         ]
 
     def turned(self) -> Flow:
-        other, last = copy.copy(self), len(self.ways) - 1
+        other = copy.copy(self)
         other.ways = [-way for way in reversed(self.ways)]
         other.lengths, other.hops = self.lengths[::-1], self.hops[::-1]
-        other.takes, other.gives = last - self.gives, last - self.takes
         return other
 
     def route_of(self, stage: int) -> range:
@@ -144,8 +144,8 @@ class Starts:
             found.append(self._end(k, stage, j - 1))
         if k > 0:
             found.append(self._end(k - 1, stage, j))
-        if k == f.takes and j >= f.limits[d]:
-            found.append(self._end(f.gives, stage, j - f.limits[d]))
+        if k == 0 and j >= f.limits[d]:
+            found.append(self._end(len(f.ways) - 1, stage, j - f.limits[d]))
         if f.chunks > 1 and way:
             last = (j // f.chunks + 1) * f.chunks - 1
             turns = [one for one in range(k) if f.ways[one] == -way]
@@ -166,41 +166,33 @@ class Starts:
         ends = [sorted(self._end(k, stage, j) for stage, j in each) for k in steps]
         lengths = [min(f.lengths[k][stage] for stage in f.on[d]) for k in steps]
         full = [Full(places, lengths) for _ in steps]
-        for i in range(len(each)):
+        for i, k in itertools.product(range(len(each)), steps):
+            # Before it come as many of each step; of later ones those without which the
+            # first has no room.
             back = max(0, i + 1 - f.limits[d])
-            for k in steps:
-                found = [places[k][i]]
-                if i > 0:
-                    found.append(ends[k][i - 1])
-                if k > 0:
-                    found.append(ends[k - 1][i])
-                if k == f.takes and back > 0:
-                    found.append(ends[f.gives][back - 1])
-                for one in steps:
-                    if one <= k:
-                        full[k].add(one, i + (one < k))
-                    elif k >= f.takes and one <= f.gives:
-                        full[k].add(one, back)
-                places[k][i] = max(*found, full[k].end())
-                ends[k][i] = max(ends[k][i], places[k][i] + lengths[k])
+            least = [i + (one < k) if one <= k else back for one in steps]
+            last = [ends[one][n - 1] for one, n in enumerate(least) if n > 0]
+            places[k][i] = max([places[k][i], full[k].end(least), *last])
+            ends[k][i] = max(ends[k][i], places[k][i] + lengths[k])
 
 
 class Full:
-    """The least that comes before a place on a device, and the time that it takes."""
+    """The time of all that must come before a place on a device."""
 
     def __init__(self, places: list[list[int]], lengths: list[int]) -> None:
         self.places, self.lengths, self.done = places, lengths, [0] * len(lengths)
         self.since, self.until, self.work = NEVER, NEVER, 0
 
-    def add(self, k: int, count: int) -> None:
-        for n in range(self.done[k], count):
-            self.work += self.lengths[k]
-            if self.until > NEVER and self.places[k][n] >= self.since:
-                self.until += self.lengths[k]
-        self.done[k] = max(self.done[k], count)
-
-    def end(self) -> int:
-        """The end of all; perhaps the last of them alone, after idle time, decide."""
+    def end(self, counts: list[int]) -> int:
+        """The end of so many of each step, which only grow from call to call; perhaps
+        the last of them alone, after idle time, decide.
+        """
+        for k, count in enumerate(counts):
+            for n in range(self.done[k], count):
+                self.work += self.lengths[k]
+                if self.until > NEVER and self.places[k][n] >= self.since:
+                    self.until += self.lengths[k]
+            self.done[k] = max(self.done[k], count)
         left, work = self.done[:], 0
         for _ in left:
             latest, k = max(
@@ -247,7 +239,7 @@ def area(f: Flow, d: int) -> int:
     """The least time in which a device has room for all activations while held."""
     total = 0
     for stage in f.on[d]:
-        rest = [one for one in f.route_of(stage) if one > stage and f.gives > 0]
+        rest = [one for one in f.route_of(stage) if one > stage and len(f.ways) > 1]
         others = sum(
             f.lengths[k][one] + f.hops[k][one]
             for one in rest
