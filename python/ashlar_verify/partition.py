@@ -19,12 +19,14 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from .schedule import know, need, whole, wholes
+from .schedule import Unread, know, need, whole, wholes
 
 _KEYS = set(
     "certificate schedule operators edges devices samples largest_micro_batch memory "
     "bandwidth stages busiest least".split()
 )
+MOST = 1_000_000
+"""Stages to try, which takes some half minute."""
 Cost = tuple[int, ...]
 """Ticks: a launch, and a sample's three passes. Bytes: always, and a sample."""
 Held = tuple[tuple[int, int, int], ...]
@@ -137,7 +139,7 @@ class Model:
         """Whether some stages fit, and no device and no message takes more."""
         ways: dict[int, set[Way]] = collections.defaultdict(set)
         ways[0].add((0, ()))
-        left = [(0, 0)]
+        left, tried = [(0, 0)], 0
         """Sets with their numbers of operators."""
         while left:
             _, done = heapq.heappop(left)
@@ -145,7 +147,9 @@ class Model:
                 return True
             found = fewest(ways.pop(done))
             for stage, cost in self._stages(done, ticks):
-                now = done | stage
+                tried, now = tried + 1, done | stage
+                if tried > MOST:
+                    raise Unread("it has more partitions than are tried here")
                 for (used, held), size in itertools.product(found, self.sizes):
                     of, most = self.holds(held, stage, size), self.devices - used
                     for devices in range(1, min(size, most) + 1):

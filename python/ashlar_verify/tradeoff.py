@@ -85,5 +85,5 @@ def _cost(document: dict[str, Any], point: Any, cluster: int) -> Fraction:
     )
     own = whole(document["samples"], 1) * m * cluster
     return Fraction(
-        (whole(document["critical_batch"]) * devices + own) * point["step"], m
+        (whole(document["critical_batch"], 1) * devices + own) * point["step"], m
     )

@@ -84,7 +84,7 @@ std::vector<convex_partitioner::candidate> convex_partitioner::candidates_before
   for (std::size_t i = 0; i < all.size() && is_complete(); ++i)
     for (int o = 0; o < model_.graph.count(); ++o) {
       if (!is_free(o, all[i].with_done)) continue;
-      ++choices_;
+      choices_ += static_cast<std::int64_t>(done.size());
       operator_cost sum = all[i].sum;
       sum.add(nth(model_.cost, o));
       bool const is_late =

@@ -16,7 +16,8 @@ namespace ashlar {
 // beats both in devices and in samples in flight. Exponential in operators that no path joins.
 class convex_partitioner {
  public:
-  static constexpr std::int64_t most_choices = 2'000'000;  // of a stage's operators and size
+  // Choices of a stage's operators, for each 64 of all operators, and of its size.
+  static constexpr std::int64_t most_choices = 1'000'000;
 
   // Requires a model, machine and batch that pass check(). Refers to the model.
   convex_partitioner(operator_model const& model, operator_machine const& machine,
