@@ -88,8 +88,11 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --optim paged_adamw_32bit": {"program.fact": "data-overlap=on,bucket=6553600"},
     f"torchrun scripts/dpo.py {LLAMA} --beta 0.1": {"batch.micro_batch": 4, "batch.micro_batches": 4},
     f"torchrun train.py {LLAMA} --stage dpo --pref_loss simpo": {"batch.micro_batch": 4, "unknown": None},
-    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --reward_funcs accuracy": {
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --reward_funcs accuracy "
+    "--gradient_checkpointing False": {
         "batch.sequence": 1536, "batch.micro_batch": 2, "unknown": None},
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --reward_funcs accuracy": {
+        "unknown.0": "gradient_checkpointing: newer releases of TRL turn it on"},
     f"torchrun kto.py {LLAMA}": {"batch.micro_batch": 2, "unknown.0": "kto: forwards of the reference and of mismatched answers"},
     "swift rlhf --rlhf_type orpo --model a/b --max_length 2048 --per_device_train_batch_size 2": {"batch.micro_batch": 4, "unknown": None},
     "swift rlhf --rlhf_type grpo --model a/b --max_length 2048 --reward_funcs a --per_device_train_batch_size 2": {
@@ -104,7 +107,14 @@ WRITTEN = {
         "program.frozen_weights": "4-bit", "program.lora": "8,q_proj"},
     f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True --use_bnb_nested_quant True": {
         "program.frozen_weights": "4-bit,double"},
-    f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4": {"program.frozen_weights": "4-bit,double", "unknown": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4": {
+        "program.frozen_weights": "4-bit,double", "layout.recompute": "full", "unknown": None},
+    f"torchrun sft.py {LLAMA} --pure_bf16 True".replace(" --bf16 True", ""): {
+        "program.precision": "bf16", "unknown.0": "pure_bf16: weights and state in 16 bits"},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --disable_gradient_checkpointing True": {"layout.recompute": None, "unknown": None},
+    "swift sft --model org/none --deepspeed zero2 --max_length 2048 --gradient_accumulation_steps 4": {
+        "deepspeed.gradient_accumulation_steps": 4, "deepspeed.train_micro_batch_size_per_gpu": 1},
+    f"accelerate launch --use_deepspeed --zero_stage 3 sft.py {LLAMA}": {"deepspeed.gradient_accumulation_steps": 4},
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 8 --double_quantization False": {"program.frozen_weights": "8-bit"},
     "swift sft --model org/none --max_length 2048 --quant_method bnb --quant_bits 4 --lora_rank 16": {
         "program.frozen_weights": "4-bit,double", "program.lora": "16"},
@@ -132,6 +142,7 @@ REFUSED = {
     f"torchrun tools/run_text_generation_server.py {GPT}": "it generates",
     f"python train_tokenizer.py {GPT}": "it makes files",
     "python -m verl.trainer.main_generation data.path=a": "it generates",
+    "python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a actor_rollout_ref.model.lora_adapter_path=b": "lora_rank=RANK",
     f"python tasks/main.py --task RETRIEVER-EVAL {GPT}": "it evaluates",
     f"torchrun grpo.py {LLAMA}": "lacks max_prompt_length",
     f"torchrun reward.py {LLAMA}": "a second model",
@@ -141,6 +152,7 @@ REFUSED = {
     f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",
     f"torchrun sft.py {LLAMA} --lora_r 8": "which matrices",
     f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": "--set optim=adamw_torch",
+    f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",
     f"torchrun sft.py {LLAMA} --load_in_4bit True": "nothing says which adapters train",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4 --quantization_method hqq": "only weights that bitsandbytes packs",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 3": "bitsandbytes packs 4 and 8",

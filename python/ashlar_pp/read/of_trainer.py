@@ -41,6 +41,7 @@ _LENGTH = (
 _MODEL = ("model_name_or_path", "base_model", "model_id", "model_name", "model")
 _ADAPTERS = (
     "use_peft",
+    "use_peft_lora",
     "use_lora",
     "lora_enable",
     "adapter",
@@ -70,7 +71,7 @@ _QUIET = """
 """.split()
 
 
-_FORMATS = ("bf16", "bfloat16", "fp16", "float16", "mixed_precision")
+_FORMATS = ("bf16", "bfloat16", "pure_bf16", "fp16", "float16", "mixed_precision")
 
 
 def is_for(training: Training) -> bool:
@@ -168,6 +169,8 @@ def of_arguments(
             raise Unreadable(
                 f"{key}: products of another kind, which are not predicted"
             )
+    if v.get("mixture_of_depths"):
+        raise Unreadable("mixture_of_depths: it makes another model")
     for key in ("vision_tower", "mm_projector_type", "pretrain_mm_mlp_adapter"):
         if v.get(key):
             raise Unreadable(f"{key}: a tower of images beside the decoder")
@@ -304,8 +307,13 @@ def _read_ranks(v: Values, run: Run) -> None:
         run.layout["tensor"] = tensor
     checkpoints = v.get("gradient_checkpointing", "use_gradient_checkpointing")
     is_on = checkpoints not in (None, False, "false", "False", "no")
-    if checkpoints is not None and is_on:
+    # LLaMA-Factory has its own name, and it is on unless that is said.
+    is_factory = v.get("finetuning_type", "cutoff_len") is not None
+    is_off = v.flag("disable_gradient_checkpointing")
+    if is_on or (checkpoints is None and is_factory and not is_off):
         run.layout["recompute"] = "full"
+    elif checkpoints is None and not is_factory and v.get("reward_funcs", "use_peft"):
+        run.unknown.append("gradient_checkpointing: newer releases of TRL turn it on")
     kernel = v.word("attn_implementation", "flash_attn", default="")
     if v.flag("flash_attention", "use_flash_attn"):
         kernel = "flash_attention_2"
@@ -324,6 +332,9 @@ def _read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
     said = str(v.get("mixed_precision") or accelerate.get("mixed_precision") or "no")
     is_bf16 = v.get("bf16", "bfloat16") in (True, "true", "True", "auto", "full", "1")
     is_fp16 = v.get("fp16", "float16") in (True, "true", "True")
+    if v.flag("pure_bf16"):
+        is_bf16 = True
+        run.unknown.append("pure_bf16: weights and state in 16 bits")
     if is_bf16 and is_fp16:
         raise Unreadable("bf16 and fp16 at once: the Trainer stops")
     run.program["precision"] = (

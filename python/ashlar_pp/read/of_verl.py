@@ -87,6 +87,11 @@ def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> 
     targets = v.get(model + "target_modules", model + "lora.target_modules")
     if rank > 0:
         run.program["lora"] = lora_words(rank, targets or "all-linear")
+    elif v.get(model + "lora_adapter_path", model + "lora.adapter_path"):
+        raise Unreadable(
+            f"{model}lora_adapter_path: adapters train, whose rank stands in that "
+            f"folder; --set {model}lora_rank=RANK says it"
+        )
     path = v.word("actor_rollout_ref.model.path", default="")
     for key in ("data.image_key", "data.video_key", "data.audio_key"):
         if v.get(key) and (said is None or key in said):

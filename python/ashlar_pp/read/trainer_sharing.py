@@ -84,12 +84,11 @@ def _with_deepspeed(tree: Any, run: Run) -> None:
             made.pop(key)
             if value is not None:
                 made[key] = value
-    if (
-        "train_micro_batch_size_per_gpu" not in made
-        and micro
-        and "train_batch_size" not in made
-    ):
-        made["train_micro_batch_size_per_gpu"] = micro
+    if micro and "train_batch_size" not in made:
+        made.setdefault("train_micro_batch_size_per_gpu", micro)
+        made.setdefault(
+            "gradient_accumulation_steps", run.batch.get("micro_batches", 1)
+        )
     for key in ("bf16", "fp16"):
         part = made.get(key)
         if isinstance(part, dict) and part.get("enabled") == "auto":
