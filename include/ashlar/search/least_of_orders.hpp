@@ -25,7 +25,7 @@ inline literal_optional<tick> least_of(schedule const& s, objective aim) {
   bool one_route = true;
   for (int const route : s.route) one_route = one_route && route == s.route[0];
   pass_costs const& c = s.cost.passes;
-  if (one_route || c.micro_batches() == 0) return of(s);
+  if (one_route) return of(s);
   std::vector<stage_cost> shortest;
   for (int stage = 0; stage == 0 || stage < c.stages(); ++stage) {
     shortest.push_back(c.of(stage, 0));

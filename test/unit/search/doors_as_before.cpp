@@ -69,6 +69,7 @@ search_problem graph_problem(dice& d) {
   int const count = problem.where.stage_count();
   if (d.percent(60)) problem.graph = random_graph(d, d.percent(90) ? count : count + 1);
   if (d.percent(60)) problem.sequence_chunks = 1;
+  if (d.percent(30) && problem.m.value > 0) differ_by_micro_batch(d, problem.cost, problem.m.value);
   if (d.percent(70)) problem.limit.budget = {d.between(20, 400)};
   if (d.percent(5)) problem.m.value = d.between(-1, 0);
   if (d.percent(5)) problem.m.value = 2'000'000'000;
@@ -101,6 +102,12 @@ TEST_CASE("as before: problems over graphs, what is wrong with them and with wha
           braided_schedule const made = braid(problem, start, objective::span, 4000);
           put(row, made.reached, made.passes, tag_of(made.best));
         });
+      put_result(row, [&] {
+        order_budget const few{.evaluations = d.between(1, 90),
+                               .seed = seed,
+                               .aim = d.percent(50) ? objective::span : objective::makespan};
+        put(row, tag_of_numbers(order_for(problem, few)));
+      });
       search_start begun(problem);
       put_result(row, [&] {
         begun.add(problem, start);
@@ -122,7 +129,8 @@ TEST_CASE("as before: micro-batches on several routes, with memory of their own,
     schedule s = entry.make({.p = devices{p}, .m = micro_batches{m}});
     auto const different = static_cast<std::size_t>(d.percent(50) ? 1 : s.stage_count());
     costs cost(std::vector<stage_cost>(different, stage_cost{3, 4, 2}), d.between(0, 2));
-    if (d.percent(90)) differ_by_micro_batch(d, cost, d.percent(95) ? m : m + 1);
+    if (d.percent(30)) cost.passes.overlapped = d.between(4, 9);
+    if (d.percent(80)) differ_by_micro_batch(d, cost, d.percent(95) ? m : m + 1);
     memory_limit limit = chunk_activations(d.between(1, 3 * m));
     if (d.percent(60)) differ_by_micro_batch(d, limit.memory, d.percent(90) ? m : m + 2, 9);
     numbers row;
