@@ -162,8 +162,19 @@ def of_arguments(
     around it says how ranks share the state. Raises Unreadable."""
     v = Values(given, "the Trainer's arguments")
     run = Run()
-    kind = preference_of(given, "")
+    # Recipes stand in a folder of their kind, as those of the alignment handbook.
+    kind = preference_of(given, folder.name if is_alone and given.get("beta") else "")
     refuse_second_model(given, "", kind)
+    for key in ("lora_modules_to_save", "additional_target"):
+        if v.get(key):
+            raise Unreadable(f"{key}: whole matrices train beside adapters", flag=key)
+    for key in ("pipeline_model_parallel_size", "tensor_model_parallel_size"):
+        if v.number(key, default=1) > 1:
+            raise Unreadable(f"{key}: Megatron-Core trains in place of the Trainer")
+    if v.get("fp8") not in _NO or v.number("expert_parallel_size", default=1) > 1:
+        raise Unreadable(
+            "fp8, expert_parallel_size: nothing here counts what they take"
+        )
     for key in ("qat", "use_kt", "gptq", "quantization", "q_lora"):
         if v.get(key) or v.section(key):
             raise Unreadable(
@@ -202,6 +213,9 @@ def of_arguments(
     _read_ranks(v, run)
     _read_precision(v, accelerate, run)
     read_sharing(v, accelerate, folder, run)
+    shards, copies = v.number("dp_shard_size", default=0), v.get("dp_replicate_size")
+    if shards and copies not in (None, 1) and run.layout.get("sharding") == "full":
+        run.layout["shard_ranks"] = shards * int(run.layout.get("context", 1))
     _read_packed(v, run)
     _read_optimizer(v, run)
     if kind:
