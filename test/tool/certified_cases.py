@@ -36,7 +36,7 @@ def lines():
         found += re.findall(r"^(?:\$ )?ashlar ((?:%s) [^|<>\n]*)$" % "|".join(COMMANDS), page.read_text(), re.M)
     for test in sorted((ROOT / "test/tool").glob("*.cpp")):
         found += re.findall(r'"((?:%s) [^"\\]*)"' % "|".join(COMMANDS), test.read_text())
-    return sorted({line.strip() for line in found if line.startswith(COMMANDS)})
+    return sorted({line.strip() for line in found if line.startswith(COMMANDS) and "--help" not in line})
 
 
 def tried(line):
