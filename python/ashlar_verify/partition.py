@@ -81,6 +81,7 @@ class Model:
 
     def __init__(self, document: dict[str, Any]) -> None:
         rows = [wholes(one) for one in document["operators"]]
+        need(all(len(row) == 7 for row in rows), "an operator has 7 numbers")
         self.samples = whole(document["samples"], 1)
         self.devices, self.memory = whole(document["devices"], 1), None
         if "memory" in document:

@@ -52,6 +52,7 @@ def tradeoff(document: dict[str, Any]) -> list[str]:
 
 def _must_have_costs(s: Schedule, document: dict[str, Any], point: Any) -> None:
     """Stages have equally many layers. Transfers that block are in the passes."""
+    need(point["blocks"] in (False, True), "transfers block, or they do not")
     pieces, m = s.stages * s.micro_batches, whole(point["micro_batches"], 1)
     layers = Fraction(whole(document["layers"], 1) * m, pieces)
     stop = whole(document["transfer"]) * point["blocks"]

@@ -40,7 +40,7 @@ COMMANDS = {
                        "partition {} -p 3 --certificate {out}"],
     "towers.json": ["show {}", "check {}"],
     "lengths.txt": ["deal {} -m 16 --tokens 4096 --forward 20ms --backward-input 26ms --backward-weight 14ms --causal 30,46"],
-    "model.json": ["tradeoff --model {} --cluster cluster.json", "tradeoff --model {} --cluster cluster.json --certificate {out}"],
+    "model.json": ["tradeoff --model {} --cluster cluster.json"],
     "cluster.json": ["tradeoff --model model.json --cluster {}"],
     "config.json": ["predict --model {} --cluster 4x8xH100 --sequence 4096 --batch 64 --tensor 8 --pipeline 2"],
     "run.json": ["predict --run {}"],
