@@ -35,8 +35,8 @@ question with(question q, adapters lora) {
 memory_parts memory(question const& q) { return memory_of(q, stages_of(q), round_constants())[0]; }
 
 // Hidden 1024, 16 heads of 64, 8 of keys and values, gates and two more matrices 4096 wide.
-constexpr double linear = 3 * 1024 * 1024 + 3 * 1024 * 4096.0, tables = 2 * 1024 * 32000.0, layers = 8,
-                 trained = layers * 8 * (1024 + 1024 + 1024 + 512.0);
+constexpr double linear = 3 * 1024 * 1024 + 3 * 1024 * 4096.0, tables = 2 * 1024 * 32000.0, depth = 8,
+                 trained = depth * 8 * (1024 + 1024 + 1024 + 512.0);
 
 }  // namespace
 
@@ -45,12 +45,12 @@ TEST_CASE("packed weights: codes and scales, by hand") {
   q.program.kind = program_kind::tuned;
   auto const parameters = [&](adapters lora) { return memory(with(q, lora)).parameters; };
   double const rest = 2 * (tables + trained);
-  CHECK(parameters(of_rank_8) == rest + 2 * layers * linear);
-  CHECK(parameters(packs(packing::bits_4)) == rest + layers * linear * (0.5 + 4 / 64.0));
+  CHECK(parameters(of_rank_8) == rest + 2 * depth * linear);
+  CHECK(parameters(packs(packing::bits_4)) == rest + depth * linear * (0.5 + 4 / 64.0));
   CHECK(parameters(packs(packing::bits_4, true))
-        == rest + layers * linear * (0.5 + 1 / 64.0 + 4 / 64.0 / 256));
+        == rest + depth * linear * (0.5 + 1 / 64.0 + 4 / 64.0 / 256));
   double const rows = 1024 + 2 * 512 + 1024 + 2 * 4096 + 1024;
-  CHECK(parameters(packs(packing::bits_8)) == rest + layers * (linear + 4 * rows));
+  CHECK(parameters(packs(packing::bits_8)) == rest + depth * (linear + 4 * rows));
   CHECK(parameters(packs(packing::bits_4, false, true))
         == parameters(packs(packing::bits_4)) + 2 * tables);
   adapters head = packs(packing::bits_4);
@@ -68,9 +68,9 @@ TEST_CASE("packed weights: shards are of codes, scales are whole, packed layers 
   q.layout.sharding = sharding::full;
   memory_parts const whole = memory(with(q, of_rank_8)),
                      part = memory(with(q, packs(packing::bits_4, true)));
-  double const scales = layers * linear * (1 / 64.0 + 4 / 64.0 / 256);
-  CHECK(part.parameters == (4 * trained + 2 * tables + layers * linear / 2) / 8 + scales);
-  double const added = trained / layers;
+  double const scales = depth * linear * (1 / 64.0 + 4 / 64.0 / 256);
+  CHECK(part.parameters == (4 * trained + 2 * tables + depth * linear / 2) / 8 + scales);
+  double const added = trained / depth;
   CHECK(part.gathered == 2 * (linear / 2 + 4 * added) + 2 * 1024 * 4096.0);
   CHECK(part.gradients == whole.gradients);
   CHECK(part.optimizer == whole.optimizer);
@@ -94,7 +94,7 @@ TEST_CASE("packed weights: using a matrix reads its codes and writes its values"
   // Layers hand on 32 bits where embedding and norms are.
   question q = asked(dense_model(8));
   q.layout.recompute = recomputation::full;
-  double const handed = 2 * layers * 1024 * q.micro_batch_tokens();
+  double const handed = 2 * depth * 1024 * q.micro_batch_tokens();
   CHECK(memory(with(q, packs(packing::bits_4, false, true))).activations
             - memory(with(q, packs(packing::bits_4))).activations
         >= handed);
