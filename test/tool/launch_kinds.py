@@ -116,8 +116,8 @@ WRITTEN = {
         "deepspeed.gradient_accumulation_steps": 4, "deepspeed.train_micro_batch_size_per_gpu": 1},
     f"accelerate launch --use_deepspeed --zero_stage 3 sft.py {LLAMA}": {"deepspeed.gradient_accumulation_steps": 4},
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 8 --double_quantization False": {"program.frozen_weights": "8-bit"},
-    "swift sft --model org/none --max_length 2048 --quant_method bnb --quant_bits 4 --lora_rank 16": {
-        "program.frozen_weights": "4-bit,double", "program.lora": "16"},
+    "swift sft --model org/none --max_length 2048 --quant_method bnb --quant_bits 4 --lora_rank 16 --task_type causal_lm --freeze_llm false": {
+        "unknown": None, "program.frozen_weights": "4-bit,double", "program.lora": "16"},
     "deepspeed --module openrlhf.cli.train_sft --train.batch_size 8 --ds.load_in_4bit --ds.lora.rank 8": {
         "program.frozen_weights": "4-bit,double", "program.lora": "8"},
     f"torchrun pretrain_gpt.py {GPT} --own-heads 4 --ignore-me": None,
@@ -160,6 +160,9 @@ REFUSED = {
     "megatron sft --model a/b --quant_method bnb --quant_bits 4": "Megatron-Core has no packed weights",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
     "swift sft --model a/b --tuner_type reft": "not counted",
+    "swift sft --model a/b --task_type seq_cls --num_labels 2": "--task_type: another part trains, or another head",
+    "megatron sft --model a/b --freeze_llm true": "--freeze_llm",
+    "swift sft --model a/b --use_dora true": "--use_dora",
     "swift sample --model a/b": "sft, pt and rlhf are read",
 }
 # The values of a configuration: parts of the run, or of the error.

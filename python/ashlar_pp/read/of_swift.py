@@ -27,6 +27,12 @@ _BETWEEN_UPDATES = """
     overlong_filter dynamic_sample importance_sampling_level enable_thinking
 """.split()
 
+# Unless it is off, each means another step than that of a decoder or of adapters.
+_OTHER_TRAINING = """
+    freeze_parameters_ratio freeze_parameters trainable_parameters use_galore use_dora
+    freeze_llm lisa_activated_layers modules_to_save task_type num_labels teacher_model
+""".split()
+
 # Words of `megatron sft` that change no step.
 _QUIET = """
     save merge_lora dataset split_dataset cached_dataset num_train_epochs finetune
@@ -86,9 +92,9 @@ def _refuse_parts(given: dict[str, Any]) -> None:
     kind = given.get("tuner_type", given.get("train_type"))
     if kind not in (None, "full", "lora"):
         raise Unreadable(f"tuner_type {kind}: adapters of this kind are not counted")
-    for name in ("freeze_parameters_ratio", "use_galore"):
-        if given.get(name) not in (None, "none", "0", "false"):
-            raise Unreadable(f"--{name} {given[name]} is not predicted")
+    for name in _OTHER_TRAINING:
+        if given.pop(name, None) not in (None, "none", "0", "false", "causal_lm"):
+            raise Unreadable(f"--{name}: another part trains, or another head")
 
 
 def _adapters(given: dict[str, Any], usual: str) -> str:

@@ -8,10 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .adapters import lora_words
 from .launchers import Training
 from .optimizers import add_optimizer
-from .packed import add_packed
 from .preferences import (
     OF_GENERATION,
     OF_PREFERENCES,
@@ -22,6 +20,7 @@ from .preferences import (
     refuse_second_model,
 )
 from .run_file import Run, Unreadable
+from .trainer_adapters import NO, read_adapters, read_packed
 from .trainer_sharing import read_sharing
 from .values import Values, found, read_file, sorted_out
 
@@ -39,14 +38,6 @@ _LENGTH = (
     "max_source_length",
 )
 _MODEL = ("model_name_or_path", "base_model", "model_id", "model_name", "model")
-_ADAPTERS = (
-    "use_peft",
-    "use_peft_lora",
-    "use_lora",
-    "lora_enable",
-    "adapter",
-)
-_NO = (None, False, "", "false", "False", "none", "None")
 
 _QUIET = """
     *output *logging *log_ *save *eval *learning_rate *lr_ *warmup *weight_decay
@@ -165,13 +156,13 @@ def of_arguments(
     # Recipes stand in a folder of their kind, as those of the alignment handbook.
     kind = preference_of(given, folder.name if is_alone and given.get("beta") else "")
     refuse_second_model(given, "", kind)
-    for key in ("lora_modules_to_save", "additional_target"):
+    for key in ("lora_modules_to_save", "additional_target", "modules_to_save"):
         if v.get(key):
             raise Unreadable(f"{key}: whole matrices train beside adapters", flag=key)
     for key in ("pipeline_model_parallel_size", "tensor_model_parallel_size"):
         if v.number(key, default=1) > 1:
             raise Unreadable(f"{key}: Megatron-Core trains in place of the Trainer")
-    if v.get("fp8") not in _NO or v.number("expert_parallel_size", default=1) > 1:
+    if v.get("fp8") not in NO or v.number("expert_parallel_size", default=1) > 1:
         raise Unreadable(
             "fp8, expert_parallel_size: nothing here counts what they take"
         )
@@ -185,7 +176,7 @@ def of_arguments(
     for key in ("vision_tower", "mm_projector_type", "pretrain_mm_mlp_adapter"):
         if v.get(key):
             raise Unreadable(f"{key}: a tower of images beside the decoder")
-    _read_adapters(v, run)
+    read_adapters(v, run)
     if v.get("unfrozen_parameters"):
         raise Unreadable("unfrozen_parameters: a part of the model trains")
     name = v.word(*_MODEL)
@@ -216,7 +207,7 @@ def of_arguments(
     shards, copies = v.number("dp_shard_size", default=0), v.get("dp_replicate_size")
     if shards and copies not in (None, 1) and run.layout.get("sharding") == "full":
         run.layout["shard_ranks"] = shards * int(run.layout.get("context", 1))
-    _read_packed(v, run)
+    read_packed(v, run)
     _read_optimizer(v, run)
     if kind:
         add_preference(run, kind)
@@ -235,61 +226,6 @@ def of_arguments(
             "--sharding none"
         )
     return run
-
-
-def _read_adapters(v: Values, run: Run) -> None:
-    """Those of LLaMA-Factory and Axolotl; others leave open where adapters are."""
-    kind = v.word("finetuning_type", default="full")
-    if kind == "lora":
-        rank, targets = v.number("lora_rank", default=8), v.get("lora_target") or "all"
-        run.program["lora"] = lora_words(rank, targets)
-    elif kind not in ("full", ""):
-        raise Unreadable(f"finetuning_type {kind}: not the whole model trains")
-    if v.get("lora_r") and not v.get("adapter"):
-        # TRL, and programs that make their own adapters by peft.
-        targets = v.get("lora_target_modules")
-        run.program["lora"] = lora_words(v.number("lora_r"), targets)
-        v.asked.update(_ADAPTERS)
-        return
-    for key in _ADAPTERS:
-        value = v.get(key)
-        if key == "adapter" and value in ("lora", "qlora"):
-            everything = v.get("lora_target_linear") in (True, "true", "True")
-            named = v.get("lora_target_modules")
-            run.program["lora"] = lora_words(
-                v.number("lora_r"), "all" if everything else named
-            )
-        elif value not in _NO:
-            raise Unreadable(
-                f"{key} {value}: adapters train in place of the model, and nothing "
-                "says where; --set lora_r=RANK --set lora_target_modules=NAMES does",
-                flag=key,
-            )
-    stage = v.word("stage", default="sft")
-    if not stage.isdigit() and stage not in ("sft", "pt", "dpo", "kto"):
-        raise Unreadable(
-            f"stage {stage}: a second model runs beside the one that trains"
-        )
-
-
-def _read_packed(v: Values, run: Run) -> None:
-    """Axolotl packs scales, too (loaders/model.py), and so does LLaMA-Factory
-    (model_utils/quantization.py); TRL only where it is told so."""
-    adapter = v.word("adapter")
-    four, eight = v.flag("load_in_4bit"), v.flag("load_in_8bit")
-    if (adapter, four, eight) not in (
-        ("qlora", True, False),
-        ("lora", False, True),
-        ("lora", False, False),
-    ):
-        if adapter:
-            raise Unreadable(
-                f"adapter {adapter} with load_in_4bit {four} and load_in_8bit {eight}: "
-                "Axolotl stops, or packs nothing",
-                flag="adapter",
-            )
-    is_own = bool(adapter) or v.get("quantization_bit") is not None
-    add_packed(v, run, packs_scales=is_own, keeps_rest=is_own)
 
 
 def local_model(name: str, folder: pathlib.Path) -> Mapping[str, Any] | None:
