@@ -248,6 +248,7 @@ int frontier(CLI::App const& command, frontier_options o) {
   if (std::none_of(parts.begin(), parts.end(), is_feasible)) {
     fmt::print(stderr, "ashlar: no placement has a schedule within {} of 1F1B's activations\n",
                o.steps > 1 ? o.to : o.from);
+    proofs.write();
     return invalid;
   }
   to.write(o.format == "csv"    ? csv_of(parts)

@@ -180,6 +180,7 @@ int search(CLI::App const& command, search_options o) {
                          [](auto const& a, auto const& b) { return a.lacks.least < b.lacks.least; });
     fmt::print(stderr, "ashlar: there is no schedule within the limit on memory: {}\n",
                smallest->lacks.why);
+    certify(proofs, {}, known.infeasible, o);
     return invalid;
   }
   interrupt_watch const watch;
