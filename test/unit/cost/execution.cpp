@@ -49,6 +49,18 @@ bool trains_alone(catalog::entry const& e) {
 
 }  // namespace
 
+TEST_CASE("execution: what devices hold grows with what stages keep, beyond any whole number of bytes") {
+  question q = asked(dense_model(8));
+  q.layout.pipeline = 4;
+  q.layout.data = 2;
+  q.layout.order = catalog::find("1f1b");
+  constants const c = round_constants();
+  std::vector<stage> const stages = stages_of(q);
+  execution const e = execute(q, stages, passes_of(q, stages, c), c);
+  std::vector<double> const few = e.held({4e9, 3e9, 2e9, 1e9}), many = e.held({4e29, 3e29, 2e29, 1e29});
+  for (std::size_t d = 0; d < few.size(); ++d) CHECK(many[d] == doctest::Approx(1e20 * few[d]));
+}
+
 TEST_CASE("execution: closed forms have none") { CHECK(run_of(asked(dense_model(4))).is_empty()); }
 
 TEST_CASE("execution: 1F1B takes what its closed form says, and holds as many micro-batches") {

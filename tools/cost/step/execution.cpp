@@ -157,18 +157,22 @@ std::vector<double> execution::micro_batches_on(int device) const {
 }
 
 std::vector<double> execution::held(std::vector<double> const& kept_by_stage) const {
+  constexpr double most = 1e15;  // of a stash, so that all can be added
+  double unit = 1;               // bytes
+  for (double bytes : kept_by_stage)
+    while (bytes / unit > most) unit *= 10;
   memory_model memory;
   memory.stages.clear();
   for (double bytes : kept_by_stage)
     memory.stages.push_back(
-        {.stash = static_cast<byte_count>(bytes / timed[0].graph.sequence_chunks() + 0.5)});
+        {.stash = static_cast<byte_count>(bytes / unit / timed[0].graph.sequence_chunks() + 0.5)});
   std::vector<std::vector<byte_count>> peaks;
   for (schedule const& s : timed) peaks.push_back(peak_memory(s, memory));
   std::vector<double> all;
   for (std::size_t d = 0; d < peaks[0].size(); ++d) {
     double const many = static_cast<double>(peaks[0][d]);
     double const more = peaks.size() > 1 ? many - static_cast<double>(peaks[1][d]) : 0;
-    all.push_back(many + further * more);
+    all.push_back(unit * (many + further * more));
   }
   return all;
 }
