@@ -145,6 +145,8 @@ TEST_CASE("doubts about constants that there are not, or without their covarianc
   CHECK(refused({.of = {constant_count}, .covariance = {1}}));
   CHECK(refused({.of = {0, 1}, .covariance = {1, 1, 1}}));
   CHECK_FALSE(refused({.of = {0, 1}, .covariance = {1, 0, 0, 1}}));
+  CHECK_THROWS_AS(static_cast<void>(slopes_of(run, stages_of(run), round_constants(), {constant_count})),
+                  unpredictable);
 }
 
 }  // namespace ashlar::cost::testing

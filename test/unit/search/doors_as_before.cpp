@@ -9,6 +9,7 @@
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/search/braid.hpp>
+#include <ashlar/search/cut_requests.hpp>
 #include <ashlar/search/graph_seeds.hpp>
 #include <ashlar/search/layouts.hpp>
 #include <ashlar/search/micro_batch_order.hpp>
@@ -227,6 +228,9 @@ TEST_CASE("as before: shares of a search, and the few schedules that have the le
     }
   for (std::uint64_t const which : {0U, 1U, 9U})
     rows.push_back({static_cast<double>(seed_of(5, which))});
+  causal_request const request;
+  rows.push_back({static_cast<double>(request.tokens), static_cast<double>(request.whole),
+                  static_cast<double>(request.percent)});
   recorded_rows::must_be_as_before("search/shares_as_before.txt", rows);
 }
 
