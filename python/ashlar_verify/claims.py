@@ -92,7 +92,8 @@ def _claims(document: Any) -> Iterator[Claim]:
         for one in document.get("schedules", []):
             for claim in claims_of(one):
                 yield claim
-                state = "shown" if claim.state == state else "open"
+                if claim.state != "shown":
+                    state = "open"
         why = "" if state == "shown" else "its schedules are not what they claim"
         yield from (Claim(name, state, why) for name in own)
     else:
