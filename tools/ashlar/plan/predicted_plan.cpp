@@ -251,6 +251,11 @@ predicted_study study_of(predicted_request const& r) {
   return s;
 }
 
+double predicted_plan::utilisation() const {
+  if (run.asked.model.has_measured_layers()) return run.answer.step.passes / run.answer.step.seconds;
+  return run.answer.flops_per_device(run.asked) / mean_peak(run.asked.cluster, run.asked.program.format);
+}
+
 double predicted_study::days(predicted_plan const& p) const {
   question const& q = p.run.asked;
   return tokens / (1.0 * q.batch * q.sequence) * p.run.answer.step.seconds / 86400;

@@ -47,6 +47,9 @@ struct predicted_plan {
   prediction run;
   double bound = 0;    // no other division of its layers takes less; 0: none was looked at
   double catalog = 0;  // seconds in the catalog's order, where a search found a better one; else 0
+
+  // The share of the devices' peak; of measured layers, the share of the time in which they compute.
+  double utilisation() const;
 };
 
 // The question, changed in one point, and its best plan; none if nothing fits, or nothing is possible.

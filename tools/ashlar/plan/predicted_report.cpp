@@ -1,4 +1,4 @@
-// The report of plans by predict's formulas.
+// Plans as text and as pictures.
 #include "command.hpp"
 #include "plan/predicted_plan.hpp"
 #include "plan/what_if.hpp"
@@ -10,7 +10,6 @@
 #include "report/pictures.hpp"
 #include "report/printed.hpp"
 #include "report/table.hpp"
-#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/render/tradeoff.hpp>
@@ -33,29 +32,7 @@ namespace {
 using ashlar::cost::layout;
 using ashlar::cost::question;
 
-// The kind of a pipeline rank's devices; "A100+H100" if its data ranks are of both.
-std::string kind_of_rank(question const& q, int rank) {
-  std::string all;
-  for (int each : kinds_of_rank(q, rank))
-    all += (all.empty() ? "" : "+") + q.cluster.kinds[static_cast<std::size_t>(each)].name;
-  return all;
-}
-
 std::string seconds_of(double s) { return s < 1 ? fmt::format("{:.4f}", s) : fmt::format("{:.3f}", s); }
-
-// The share of the devices' peak; of measured layers, the share of the time in which they compute.
-double utilisation_of(predicted_plan const& p) {
-  question const& q = p.run.asked;
-  auto const& step = p.run.answer.step;
-  if (q.model.has_measured_layers()) return step.passes / step.seconds;
-  return p.run.answer.flops_per_device(q) / mean_peak(q.cluster, q.program.format);
-}
-
-std::vector<int> layers_of(predicted_plan const& p) {
-  std::vector<int> counts;
-  for (auto const& s : stages_of(p.run.asked)) counts.push_back(s.count);
-  return counts;
-}
 
 // Says what leaves of layers and of the optimizer.
 std::string offload_words(question const& q) {
@@ -102,7 +79,7 @@ std::vector<column> columns_of(predicted_study const& s) {
       {"step s", [](auto const& p) { return seconds_of(p.run.answer.step.seconds); }},
       {is_measured ? "busy %" : "TFLOP/s",
        [is_measured](auto const& p) {
-         return is_measured ? percent(utilisation_of(p), 1)
+         return is_measured ? percent(p.utilisation(), 1)
                             : fmt::format("{:.0f}", p.run.answer.flops_per_device(p.run.asked) / 1e12);
        }},
       {"bubble %",
@@ -187,17 +164,6 @@ std::string shares_of(predicted_study const& s) {
          + table(rows);
 }
 
-nlohmann::ordered_json json_of_shares(predicted_study const& s) {
-  nlohmann::ordered_json shares = nlohmann::ordered_json::array();
-  for (ashlar::cost::ranked_layout const& each : s.shared.shares)
-    shares.push_back({{"kind", each.asked.cluster.kinds.front().name},
-                      {"sequences", each.asked.batch},
-                      {"options", rank_options(each.asked)},
-                      {"seconds", each.seconds},
-                      {"bytes", each.peak}});
-  return {{"shares", shares}, {"sum", s.shared.sum}, {"seconds", s.shared.seconds()}};
-}
-
 std::string frameworks_of(predicted_study const& s) {
   std::string text;
   for (framework const& f : frameworks()) {
@@ -214,63 +180,6 @@ std::string frameworks_of(predicted_study const& s) {
                 : "it runs none of the others.\n";
   }
   return text;
-}
-
-nlohmann::ordered_json json_of_plan(predicted_study const& s, predicted_plan const& p) {
-  question const& q = p.run.asked;
-  auto const& a = p.run.answer;
-  auto const fullest = a.memory.begin() + a.fullest;
-  nlohmann::ordered_json made{{"options", options_of(p.run)},
-                              {"tensor", q.layout.tensor},
-                              {"context", q.layout.context},
-                              {"pipeline", q.layout.pipeline},
-                              {"chunks", q.layout.chunks},
-                              {"data", q.layout.data},
-                              {"expert", q.layout.expert},
-                              {"expert_tensor", q.layout.expert_tensor},
-                              {"micro_batch", q.layout.micro_batch},
-                              {"micro_batches", q.micro_batches()},
-                              {"sharding", word_for(sharding_choices, q.layout.sharding)},
-                              {"recomputation", recompute_word(q)},
-                              {"offload", offload_word(q)},
-                              {"offload_optimizer", q.layout.offload.optimizer},
-                              {"precision", word_for(format_choices, q.program.format)},
-                              {"schedule", schedule_word(p.run)},
-                              {"layers", layers_of(p)},
-                              {"layout", megatron_letters(stages_of(q))},
-                              {"cluster", name_of(q.cluster)},
-                              {"devices", q.cluster.device_count()},
-                              {"seconds", a.step.seconds},
-                              {"interval", nullptr},
-                              {"division_bound", nullptr},
-                              {"bytes", a.peak},
-                              {"host_bytes", a.peak_on_host},
-                              {"device", fullest - a.memory.begin()},
-                              {"holds",
-                               {{"weights_and_logits", fullest->parameters + fullest->logits
-                                                           + fullest->gathered + fullest->framework},
-                                {"gradients", fullest->gradients},
-                                {"optimizer", fullest->optimizer},
-                                {"activations", fullest->activations}}},
-                              {"utilisation", utilisation_of(p)},
-                              {"days", s.days(p)},
-                              {"device_hours", s.device_hours(p)}};
-  if (a.has_interval()) made["interval"] = {{"low", a.low}, {"high", a.high}};
-  if (q.cluster.has_several_kinds()) {
-    ashlar::placement const where = placement_of(q);
-    for (int stage = 0; stage < where.stage_count(); ++stage)
-      made["kinds"].push_back(kind_of_rank(q, where.device_of(0, stage)));
-    made["kind"] = kind_of_rank(q, a.fullest);
-    made["budget"] = a.capacity - p.run.constants.values.outside_bytes;
-  }
-  if (p.catalog > 0) made["seconds_in_catalog_order"] = p.catalog;
-  if (p.bound > 0) made["division_bound"] = std::min(p.bound, a.step.seconds);
-  for (framework const& f : frameworks()) {
-    std::string const why = obstacle_of(f, p.run);
-    made[f.name] = why.empty() ? configuration_of(f, p.run) : "";
-    if (!why.empty()) made["obstacles"][f.name] = why;
-  }
-  return made;
 }
 
 }  // namespace
@@ -306,35 +215,6 @@ std::string text_of(predicted_study const& s, bool explains) {
   return text;
 }
 
-std::string json_of(predicted_study const& s) {
-  nlohmann::ordered_json plans = nlohmann::ordered_json::array(), rejected = plans;
-  for (predicted_plan const& p : s.plans) plans.push_back(json_of_plan(s, p));
-  if (!s.smallest.run.answer.memory.empty()) rejected.push_back(json_of_plan(s, s.smallest));
-  nlohmann::ordered_json counts;
-  for (std::size_t i = 0; i < s.found.counts.size(); ++i)
-    counts[std::array{"too_large", "slower", "idle_stage", "tensor_is_apart", "uneven_chunks",
-                      "sharded_pipeline", "unwanted", "refused"}[i]] = s.found.counts[i];
-  question const& q = s.asked.asked;
-  nlohmann::ordered_json root{{"plans", plans},
-                              {"rejected", rejected},
-                              {"tried", s.found.tried},
-                              {"left_out", counts},
-                              {"not_planned", s.not_planned},
-                              {"whole", s.found.is_whole},
-                              {"tokens", s.tokens},
-                              {"parameters", parameters(q.model)}};
-  double const kept_free = s.asked.constants.values.outside_bytes;
-  if (!q.cluster.has_several_kinds()) {
-    root["memory_budget"] = q.cluster.device().memory_bytes - kept_free;
-  } else {
-    for (ashlar::cost::device_kind const& each : q.cluster.kinds)
-      root["memory_budgets"][each.name] = each.device.memory_bytes - kept_free;
-    if (!s.shared.shares.empty()) root["shared_batch"] = json_of_shares(s);
-  }
-  if (!s.what_ifs.empty()) root["what_if"] = what_if_json(s);
-  return dumped(root, 1) + "\n";
-}
-
 std::string svg_of(predicted_request const& r, predicted_study const& s) {
   if (s.plans.empty()) throw usage_error("no plan fits: there is nothing to draw");
   if (s.aim == plan_aim::time) return svg_of(s.plans[0].run);
@@ -343,7 +223,7 @@ std::string svg_of(predicted_request const& r, predicted_study const& s) {
   part.aim = plan_aim::time;
   part.top = 1;
   double const work =
-      s.days(s.plans[0]) * utilisation_of(s.plans[0]) * s.plans[0].run.asked.cluster.device_count();
+      s.days(s.plans[0]) * s.plans[0].utilisation() * s.plans[0].run.asked.cluster.device_count();
   for (std::optional<ashlar::cost::cluster> on = s.asked.asked.cluster; on; on = half_of(*on)) {
     part.on = on;
     predicted_study const best = study_of(part);
@@ -351,7 +231,7 @@ std::string svg_of(predicted_request const& r, predicted_study const& s) {
     predicted_plan const& p = best.plans[0];
     int const count = p.run.asked.cluster.device_count();
     double const days = s.days(p);
-    curve.utilisation.emplace_back(1.0 * p.run.asked.batch / count, utilisation_of(p));
+    curve.utilisation.emplace_back(1.0 * p.run.asked.batch / count, p.utilisation());
     curve.cost.emplace_back(days / work, days * count / work);
     curve.clusters.push_back(count);
   }

@@ -1,6 +1,7 @@
 #include "predict/layout_words.hpp"
 
 #include "predict/choices.hpp"
+#include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 
 #include <fmt/core.h>
@@ -72,6 +73,13 @@ std::vector<std::string> torchtitan_modules(stage const& s) {
   if (s.has_embedding) all.emplace_back("tok_embeddings");
   for (int i = s.first; i < s.first + s.count; ++i) all.push_back(fmt::format("layers.{}", i));
   if (s.has_head) all.insert(all.end(), {"norm", "lm_head"});
+  return all;
+}
+
+std::string kind_of_rank(question const& q, int rank) {
+  std::string all;
+  for (int each : kinds_of_rank(q, rank))
+    all += (all.empty() ? "" : "+") + q.cluster.kinds[static_cast<std::size_t>(each)].name;
   return all;
 }
 

@@ -21,6 +21,9 @@ inline constexpr char const* spread_note =
     "losses or predictions of further tokens are on several stages: no release of Megatron-Core up to "
     "0.16.1 runs that";
 
+// The kind of a pipeline rank's devices; "A100+H100" if its data ranks are of both.
+std::string kind_of_rank(ashlar::cost::question const& q, int rank);
+
 // Layers of each stage: "7 8x14 7".
 std::string layer_counts(std::vector<ashlar::cost::stage> const& stages);
 
