@@ -13,7 +13,7 @@ from torch import nn
 
 from .clock import now
 from .measurement import Measured
-from .tracer import Call, Trace
+from .trace import Call, Trace
 
 
 def everywhere(mine: Any, combine: Callable[[list[Any]], Any]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..comparison import Table
 from .plans import Plan, published
-from .tracer import Trace
+from .trace import Trace
 
 
 def _size(count: float) -> str:

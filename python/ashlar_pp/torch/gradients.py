@@ -18,7 +18,7 @@ from .agreement import made_groups
 from .layers import Skeleton
 from .layout import Layout, plain_name
 from .partition import Dealt
-from .tracer import Trace
+from .trace import Trace
 
 
 class StepGradients:

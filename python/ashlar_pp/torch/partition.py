@@ -10,7 +10,7 @@ from .. import _core
 from .._core import Costs, Placement, StageMemory
 from .clock import TICK
 from .layers import Layer
-from .tracer import Trace
+from .trace import Trace
 
 
 @dataclass

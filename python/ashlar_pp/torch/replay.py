@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from .clock import Clock
 from .generators import Streams, torch_states
 from .layers import Layer, Skeleton
-from .tracer import Trace
+from .trace import Trace
 from .unseen import Between, Unseen, UnseenValue
 
 

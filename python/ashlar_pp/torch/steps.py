@@ -47,7 +47,8 @@ from .replay_pytorch import PytorchReplays
 from .replay_runtime import ReplayRuntime, obstacle_of
 from .shapes import signature_of
 from .state import State
-from .tracer import Trace, Tracer, shared, traced
+from .trace import Trace
+from .tracer import Tracer, shared, traced
 from .unseen import UnseenValue, tensors_in
 from .waits import Waits
 
