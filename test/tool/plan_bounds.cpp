@@ -30,7 +30,7 @@ std::string random_options(random_case::dice& d) {
   std::string asked = std::string("--model ") + models[d.between(0, 3)] + " --cluster "
                       + clusters[d.between(0, 3)] + " --sequence "
                       + std::to_string(2048 << d.between(0, 2)) + " --batch "
-                      + std::to_string(8 << d.between(0, 2)) + " --top "
+                      + std::to_string(16 << d.between(0, 3)) + " --top "
                       + std::to_string(d.between(1, 8)) + parts[d.between(0, 3)];
   if (d.percent(30)) asked += " --objective cost";
   return asked;

@@ -120,7 +120,7 @@ TEST_CASE("on one device the choice is the best of all plans, or nearly") {
 }
 
 TEST_CASE("never longer than PyTorch's rule, within its peak") {
-  for (catalog_case const& c : catalog_cases({2, 4}, {4}, stage_cost{10, 10, 10})) {
+  for (catalog_case const& c : catalog_cases({2, 4}, {4, 8}, stage_cost{10, 10, 10})) {
     CAPTURE(c);
     schedule const s = c.schedule();
     for (tick const gather : {5, 40, 120})

@@ -72,7 +72,7 @@ std::string refused_speeds(compare_options const& o, int devices) {
   return fmt::format("has {}, but --speeds are of {}", counted(devices, "device"), given);
 }
 
-// A compared_row with the numbers, or with the reason why there are none.
+// A row with the numbers, or with the reason why there are none.
 template <class Schedule>
 void compare_with(compared_row& r, Schedule const& numbers) {
   try {

@@ -57,7 +57,7 @@ class executed_dealer {
       if (stages[static_cast<std::size_t>(s)].predictions > 0) return {};
     --left_;
     step_terms const step = step_of(q_, stages, c_);
-    outcome made{.over = 0, .seconds = step.seconds, .rounding = 1e-9};
+    outcome made{.over = 0, .seconds = step.seconds};
     double busiest = -1;
     for (std::size_t d = 0; d < here_.size(); ++d) {
       double work = 0;

@@ -13,14 +13,13 @@ namespace ashlar::cost::dealing_detail {
 struct outcome {
   double over = nothing;  // bytes beyond what devices have
   double seconds = nothing;
-  double squares = 0;       // of the devices' loads: among equal steps, the more even one
-  int device = 0;           // the one that takes longest, or holds too much
-  double rounding = 1e-12;  // of seconds, as a part of them
+  double squares = 0;  // of the devices' loads: among equal steps, the more even one
+  int device = 0;      // the one that takes longest, or holds too much
 
-  // Whether the first is the better one.
+  // Whether the first is the better one, by more than roundings.
   friend bool operator<(outcome const& a, outcome const& b) {
     if (a.over != b.over) return a.over < b.over;
-    if (std::fabs(a.seconds - b.seconds) > a.rounding * b.seconds) return a.seconds < b.seconds;
+    if (std::fabs(a.seconds - b.seconds) > 1e-12 * b.seconds) return a.seconds < b.seconds;
     return a.squares < b.squares * (1 - 1e-9);
   }
 };
