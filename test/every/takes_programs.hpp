@@ -93,12 +93,15 @@ inline bool one_after_another(placement const& where, micro_batches m, costs con
                                  .limit = chunk_activations(most_passes),
                                  .sequence_chunks = chunks});
 }
+inline bool has_least_memory(schedule const& s, memory_limit const& limit) {
+  return is_right(s) && has_workload(s) && s.where.route_count() == 1
+         && check(limit, s.where, s.micro_batch_count(), s.graph.sequence_chunks()).ok();
+}
 inline bool successive_halving(schedule const& s, std::vector<schedule>& seeds,
                                memory_limit const& limit, search_budget& budget, auto const&...) {
   seeds = {s};
   budget.passes = 2000;
-  return is_right(s) && has_workload(s) && s.where.route_count() == 1
-         && check(limit, s.where, s.micro_batch_count(), s.graph.sequence_chunks()).ok();
+  return takes::has_least_memory(s, limit);
 }
 inline bool chunks_without_room(layout_choice const& plain, auto const&...) {
   return is_right(plain.problem);
@@ -226,6 +229,12 @@ inline bool in_flight(question const& q, int device) {
 }
 inline bool kinds_of_rank(question const& q, int rank) { return takes::cost::in_flight(q, rank); }
 inline bool deal_layers(question const& q, auto const&) { return is_right(q); }
+inline bool pieces_of(question& q, auto const&) {
+  q.layout.chunks = 1;
+  q.layout.order = closed_form{};
+  q.layout.lanes.reset();
+  return !q.cluster.has_several_kinds() && takes::cost::passes_of(q, q.layout.stages);
+}
 inline bool deal_by_speed(question const& q, placement& where, auto const&) {
   if (!is_right(q)) return false;
   where = linear(devices{q.layout.pipeline});

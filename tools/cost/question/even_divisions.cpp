@@ -90,7 +90,8 @@ std::vector<stage> part_chain::stages_of(std::vector<int> const& ends) const {
 }
 
 std::vector<int> with_part_moved(std::vector<int> ends, int from, int to) {
-  if (from == to) return {};
+  int const count = static_cast<int>(ends.size());
+  if (from == to || min_of(from, to) < 0 || max_of(from, to) >= count) return {};
   for (int s = from; s < to; ++s) --ends[static_cast<std::size_t>(s)];
   for (int s = to; s < from; ++s) ++ends[static_cast<std::size_t>(s)];
   int last = 0;

@@ -38,7 +38,7 @@ struct part_chain {
 };
 
 // Where stages end if one part moves from a stage to another, which shifts all between. Empty if nothing
-// moves, or a stage is left without a part.
+// moves, there is no such stage, or a stage is left without a part.
 std::vector<int> with_part_moved(std::vector<int> ends, int from, int to);
 
 // Divides the chain, whose parts take `seconds` each, so that each stage's sum is as near as possible to
