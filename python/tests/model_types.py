@@ -54,10 +54,12 @@ class OneDevice(TorchDispatchMode):
         tensors = [t for t in tree_leaves((args, kwargs)) if torch.is_tensor(t)]
         if not tensors and "device" in kwargs:
             kwargs["device"] = "cpu"
-        elif len({t.device.type for t in tensors}) > 1:
+        elif any(t.is_meta for t in tensors):
             args, kwargs = tree_map(
                 lambda t: t.to("meta") if torch.is_tensor(t) else t, (args, kwargs)
             )
+            if "device" in kwargs:
+                kwargs["device"] = "meta"
         if func is torch.ops.aten._local_scalar_dense.default and tensors[0].is_meta:
             return False
         return func(*args, **kwargs)

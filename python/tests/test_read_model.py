@@ -281,6 +281,24 @@ class Choosy(torch.nn.Module):
         return kept[: int(kept.sum())]
 
 
+@pytest.mark.parametrize("kind", ["wav2vec2", "wavlm", "bart"])
+def test_layers_that_training_skips_at_random_all_run(tmp_path, kind):
+    pytest.importorskip("transformers")
+    small = dict(hidden_size=32, d_model=32, num_attention_heads=4, vocab_size=64)
+    counted = {}
+    for share in (0.0, 0.9):
+        skipped = dict.fromkeys(
+            ("layerdrop", "encoder_layerdrop", "decoder_layerdrop"), share
+        )
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({"model_type": kind, **small, **skipped}))
+        made = describe(read_source(str(path), 64))
+        counted[share] = made["operations"]
+        told = "all layers run, and training skips up to 90% at random"
+        assert (told in made["assumed"]) == (share > 0)
+    assert counted[0.0] == counted[0.9]
+
+
 def test_sizes_from_values_are_refused_by_name():
     with pytest.raises(Unreadable, match="from the values of activations"):
         walk(Choosy().to("meta"), (torch.empty(4, 8, device="meta"),))

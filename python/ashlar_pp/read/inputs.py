@@ -10,6 +10,7 @@ from torch import nn
 
 # Longest example text that is made for the sake of a window.
 MOST_SEEN = 1100
+BINS = ("num_mel_bins", "feature_size", "input_dim", "feature_projection_input_dim")
 
 
 def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
@@ -32,6 +33,21 @@ def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
         if hasattr(one, "use_cache"):
             one.use_cache = False  # training has none
     return {name: value for name, value in made.items() if name in taken}
+
+
+def run_all_layers(model: nn.Module) -> list[str]:
+    """Lets no layer be skipped at random. Returns a sentence, where any was."""
+    config: Any = getattr(model, "config", None)
+    inner = [getattr(config, name, None) for name in getattr(config, "sub_configs", {})]
+    found = []
+    for one in (config, *inner, *model.modules()):
+        for name, value in list(vars(one).items()) if one is not None else ():
+            if name.endswith("layerdrop") and value:
+                setattr(one, name, 0.0)
+                found.append(float(value))
+    if not found:
+        return []
+    return [f"all layers run, and training skips up to {max(found):.0%} at random"]
 
 
 def _sizes(model: nn.Module, *names: str) -> Any:
@@ -69,7 +85,7 @@ def _signal(model: nn.Module, main: str) -> torch.Tensor:
         has_frames = bins and _sizes(model, "patch_size")
         shape = (1, most, bins) if has_frames else (1, 16_000)
     else:
-        bins = _sizes(model, "num_mel_bins", "feature_size", "input_dim") or 80
+        bins = _sizes(model, *BINS) or 80
         frames = 2 * (_sizes(model, "max_source_positions") or 500)
         first = _frames_first(model)
         shape = (1, frames, bins) if first else (1, bins, frames)

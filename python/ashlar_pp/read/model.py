@@ -13,6 +13,7 @@ import torch
 
 from .architecture import architecture_of, left_out_of
 from .events import Attention
+from .inputs import run_all_layers
 from .layers import Counts, Layers, Part, layers_of
 from .parts import Inexpressible
 from .sources import Source, read_source
@@ -40,6 +41,7 @@ def describe(source: Source) -> dict[str, Any]:
         },
         "inputs": _shapes(source.inputs),
     }
+    assumed = run_all_layers(model)
     try:
         walked = walk(model, source.inputs)
     except Unreadable as error:
@@ -53,7 +55,7 @@ def describe(source: Source) -> dict[str, Any]:
     made["tokens"] = tokens
     made["operations"] = walked.operations
     made["kept_bytes"] = sum(walked.kept.values())
-    made["assumed"] = walked.assumed
+    made["assumed"] = assumed + walked.assumed
     made["not_run"] = layers.not_run
     made["kinds"] = [_part(kind) for kind in layers.kinds]
     made["layers"] = [
