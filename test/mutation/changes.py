@@ -2,7 +2,8 @@
 
 A change replaces one token or one statement inside a function's body, or a number that a member begins with: another comparison or
 operator, a number one more or less, the other branch, a condition negated, a statement less. `with_switches` writes each changed body
-beside the original, chosen by the variable that `switch.hpp` reads once; in constant evaluation the original is chosen.
+beside the original, chosen by the variable that `switch.hpp` reads once; in constant evaluation the original is chosen. So members
+that are constants are left out.
 """
 import re
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def bodies_of(tokens, partner):
             if text in ("(", "["):
                 i = partner[i]
             elif text == ";":
-                if in_type:
+                if in_type and "constexpr" not in {t.text for t in tokens[start:i]}:
                     found.append(Body(start, i, False))
                 start = i + 1
             elif text == "{":

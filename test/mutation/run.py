@@ -3,9 +3,9 @@
 
 `changes.py` says which changes there are; --sample of them are drawn at random. A room is compiled once, with all of these behind
 switches, before the real files in the include path, so nothing in the checkout changes. Its tests then run once for each change. A test
-notices by a verdict, a crash, or by not ending in time. With --alone, what survives is compiled once more, alone, so that constant
-evaluation sees it too, under the address and undefined-behaviour sanitizers, as the gate does it. Changes that do not compile are drawn
-anew.
+notices by a verdict, a crash, or by not ending in time. With --sanitized, what survives is run once more under the address and
+undefined-behaviour sanitizers, as the gate does it. With --alone, it is compiled once more, alone, so that constant evaluation sees it
+too. Changes that do not compile are drawn anew.
 
 A room is a folder of include/ashlar that has unit tests, or `cost`, the library in tools/cost. Its tests are those in test/unit/ROOM,
 and those of its laws and readers in other folders of test/; --also adds further files of test/, and --only takes no others.
@@ -16,6 +16,8 @@ Those that no test can tell from the original are named in equivalent.txt, each 
     - what the line is
     + what it is in the mutant
     ? why nobody can tell
+
+`+ ...` stands for each change of the line that no test notices.
 
 Exit status 1 if fewer than --bar percent of the others are noticed.
 """
@@ -42,6 +44,7 @@ SANITIZE = ["-O1", "-g1", "-D_GLIBCXX_ASSERTIONS", "-DASHLAR_SANITIZED", "-fsani
 ELSEWHERE = {"lower": ["property/programs", "property/offload"], "simulate": ["property/simulations", "property/part_timelines"],
              "search": ["property/requests", "property/offload_searches"], "cost": ["property/predicted_steps", "interop/json_machine"]}
 IN_CONSTANTS_ONLY = {"core/refuse.hpp"}  # what it says to compilers; test/fail reads it
+ANY = "..."
 FIRST_LINE = "#include <switch.hpp>\n"
 
 
@@ -59,7 +62,7 @@ def equivalent():
     for block in re.split(r"\n\s*\n", Path(__file__).with_name("equivalent.txt").read_text()):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]
         if lines:
-            named.add((lines[0], tidy(lines[1][2:]), tidy(lines[2][2:])))
+            named.add((lines[0], tidy(lines[1][2:]), tidy(lines[2][2:])))  # or ANY
     return named
 
 
@@ -92,7 +95,7 @@ class Room:
     def line(self, folder, flags):
         return [*FLAGS, *flags, f"-I{folder / 'include'}", f"-I{folder / 'tools/cost/include'}", f"-I{Path(__file__).parent}", *FOLDERS]
 
-    def build(self, folder, sources, flags, jobs):
+    def build(self, folder, sources, flags, jobs, program="program"):
         """None, or what the compiler says."""
         def compiled(source):
             return subprocess.run([*self.line(folder, flags), "-c", source, "-o", source.with_suffix(".o")], capture_output=True, text=True)
@@ -100,7 +103,7 @@ class Room:
             for ran in pool.map(compiled, sources):
                 if ran.returncode:
                     return ran.stderr
-        ran = subprocess.run([*FLAGS[:1], *flags, *[s.with_suffix(".o") for s in sources], "-o", folder / "program", "-pthread"],
+        ran = subprocess.run([*FLAGS[:1], *flags, *[s.with_suffix(".o") for s in sources], "-o", folder / program, "-pthread"],
                              capture_output=True, text=True)
         return ran.stderr if ran.returncode else None
 
@@ -123,8 +126,8 @@ class Room:
             raise SystemExit(f"mutation: the tests of {self.name} do not compile:\n{unknown[0]}")
         return found
 
-    def compile_together(self, chosen, jobs):
-        """A program with all of {number: (file, change)} that compile; returns the numbers of these."""
+    def compile_together(self, chosen, jobs, sanitized):
+        """A program with all of {number: (file, change)} that compile, and one with sanitizers if asked for; and their numbers."""
         left = dict(chosen)
         while True:
             folder = self.work / "together"
@@ -141,9 +144,10 @@ class Room:
                 break
             for n in bad:
                 left.pop(n, None)
-        if said := self.build(folder, sources, ["-O1"], jobs):
-            raise SystemExit(f"mutation: {self.name}: {said}")
-        return folder / "program", set(left)
+        for program, flags in [("program", ["-O1"]), ("sanitized", SANITIZE)][:1 + sanitized]:
+            if said := self.build(folder, sources, flags, jobs, program):
+                raise SystemExit(f"mutation: {self.name}: {said}")
+        return folder / "program", sanitized and folder / "sanitized", set(left)
 
     def alone(self, number, file, change, seconds):
         """How the tests notice a change that is compiled alone, with sanitizers; None if they do not."""
@@ -170,15 +174,15 @@ def noticed(program, number, seconds, memory=4_000_000):
     return f"{how}: {case.group(1)}" if case else how
 
 
-def judge_room(room, sample, seed, seconds, jobs, named, alone):
+def judge_room(room, sample, seed, seconds, jobs, named, sanitized, alone):
     """Prints what survives in a room; returns how many changes are noticed, survive and are equivalent."""
     changes = [(file, change) for file, path in room.files.items() for change in changes_of(path.read_text())]
-    there = {(file, change.old, change.new) for file, change in changes}
+    there = {(file, change.old, new) for file, change in changes for new in (change.new, ANY)}
     if gone := sorted(entry for entry in named if entry[0] in room.files and entry not in there):
         raise SystemExit(f"mutation: equivalent.txt names what is no change: {gone}")
     random.Random(seed).shuffle(changes)
     count = len(changes) if sample == 0 else min(len(changes), 2 * sample)  # about half of them compile
-    program, numbers = room.compile_together({n: c for n, c in enumerate(changes[:count], 1)}, jobs)
+    program, checked, numbers = room.compile_together({n: c for n, c in enumerate(changes[:count], 1)}, jobs, sanitized)
     numbers = sorted(numbers)[:sample or None]
     if how := noticed(program, 0, seconds):
         raise SystemExit(f"mutation: the tests of {room.name} fail without a change: {how}")
@@ -188,7 +192,9 @@ def judge_room(room, sample, seed, seconds, jobs, named, alone):
         file, change = changes[number - 1]
         if (file, change.old, change.new) in named:
             return number, "equivalent"
-        return number, noticed(program, number, seconds) or (alone and room.alone(number, file, change, 4 * seconds)) or "survived"
+        how = noticed(program, number, seconds)
+        how = how or (checked and noticed(checked, number, 4 * seconds, 0)) or (alone and room.alone(number, file, change, 4 * seconds))
+        return number, how or ("equivalent" if (file, change.old, ANY) in named else "survived")
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for number, how in pool.map(judge, numbers):
@@ -211,6 +217,7 @@ def main():
     parser.add_argument("--also", nargs="*", default=[], help="further files of tests: property/offload.cpp")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=int, default=120, help="after which a test does not end")
+    parser.add_argument("--sanitized", action="store_true", help="what survives is run once more with the gate's sanitizers")
     parser.add_argument("--alone", action="store_true", help="what survives is compiled once more, alone and with sanitizers")
     parser.add_argument("--bar", type=float, default=0, help="percent that must be noticed")
     args = parser.parse_args()
@@ -220,7 +227,8 @@ def main():
             room = Room(name, args.only, args.also, Path(folder))
             if args.file:
                 room.files = {args.file: room.files[args.file]}
-            found = judge_room(room, args.sample, args.seed, args.seconds, args.jobs, equivalent(), args.alone)
+            found = judge_room(room, args.sample, args.seed, args.seconds, args.jobs, equivalent(), args.sanitized,
+                               args.alone)
         judged = found["noticed"] + found["survived"]
         share = 100 * found["noticed"] / judged if judged else 100
         print(f"{name}: {found['noticed']} of {judged} noticed ({share:.1f} %), {found['equivalent']} that no test can tell", flush=True)

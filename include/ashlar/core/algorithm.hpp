@@ -39,7 +39,8 @@ constexpr void append(std::vector<Value>& list, List const& more) {
 
 template <class Entry>
 constexpr void reverse(std::vector<Entry>& list) {
-  for (std::size_t i = 0, j = list.size(); i + 1 < j; ++i) std::swap(list[i], list[--j]);
+  std::size_t const n = list.size();
+  for (std::size_t i = 0; i < n / 2; ++i) std::swap(list[i], list[n - 1 - i]);
 }
 
 }  // namespace ashlar

@@ -55,7 +55,7 @@ inline constexpr std::int64_t most_braid_size = 1 << 20, most_braid_sizes = 1 <<
 
 // The shortest alternation, and its time.
 struct shortest_braid {
-  tick time = 0;
+  tick time;
   braid_order order = {};
 };
 
@@ -83,7 +83,7 @@ constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first
     constexpr tick between(std::size_t from, std::size_t to) const { return begin[to] - begin[from]; }
   };
   struct point {
-    std::size_t i = 0, j = 0;  // parts of each that have ended
+    std::size_t i, j;  // parts of each that have ended
   };
   chain const a(first), b(second);
   std::size_t const rows = a.parts.size(), columns = b.parts.size(), width = columns + 1;
@@ -122,22 +122,21 @@ constexpr shortest_braid find_shortest_braid(std::vector<pass_part> const& first
       lower(corners[k * width + l + 1], saturating_sum(now, second_first), {i, j});
       lower(corners[(k + 1) * width + l], saturating_sum(now, first_first), {i, j});
     }
-  std::vector<point> path(1, best.before);
+  std::vector<point> path{best.before};
   while (path.back().i != 0 || path.back().j != 0)
     path.push_back(corners[path.back().i * width + path.back().j].before);
   shortest_braid made{best.reached};
-  std::size_t count[2] = {0, 0};
+  std::size_t count[] = {0, 0};
   auto const add = [&](char which, std::size_t up_to) {
     for (; count[static_cast<int>(which)] < up_to; ++count[static_cast<int>(which)])
       made.order.push_back(which);
   };
-  for (std::size_t n = path.size(); n-- > 0;) {
-    point const at = go_on(path[n], add);
-    if (n == 0) continue;
-    point const next = path[n - 1];
+  for (std::size_t n = path.size() - 1; n > 0; --n) {
+    point const at = go_on(path[n], add), next = path[n - 1];
     if (next.i > at.i) add(0, a.numbered[at.i]);
     if (next.j > at.j) add(1, b.numbered[at.j]);
   }
+  go_on(path[0], add);
   add(0, first.size());
   add(1, second.size());
   return made;
@@ -153,7 +152,7 @@ constexpr tick best_braid(std::vector<pass_part> const& first, std::vector<pass_
 constexpr braid_order order_in_turn(std::vector<pass_part> const& forward,
                                     std::vector<pass_part> const& backward) {
   braid_order order;
-  std::size_t next[2] = {0, 0};
+  std::size_t next[] = {0, 0};
   auto const take_turn = [&](std::vector<pass_part> const& parts, char which) {
     std::size_t& i = next[static_cast<int>(which)];
     for (bool goes_on = true; goes_on && i < parts.size();) {

@@ -36,8 +36,8 @@ constexpr void merge_sort(List& list, Before before) {
 
 // An element of another list, by its index, and its key.
 struct keyed_index {
-  tick key = 0;
-  std::size_t index = 0;
+  tick key;
+  std::size_t index;
 };
 
 // Compares by key, and equal keys by index.

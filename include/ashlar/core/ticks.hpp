@@ -19,7 +19,7 @@ constexpr tick saturating_product(tick a, tick b) {
   return b != 0 && a > max_tick / b ? max_tick : a * b;
 }
 
-// a + b for a, b >= 0, or max_tick where the sum would pass it.
+// a + b for a >= 0 and b > -max_tick, or max_tick where the sum would pass it.
 constexpr tick saturating_sum(tick a, tick b) { return a > max_tick - b ? max_tick : a + b; }
 
 // Quotient and remainder rounded towards minus infinity, for b > 0: a == floor_quotient * b +

@@ -16,11 +16,11 @@ namespace ashlar {
 // The step stands before the device's pass number `before` (or after all passes).
 // `time` is its place among the events between devices.
 struct collective {
-  int before = 0;
-  tick time = 0;
-  opcode code = opcode::all_gather;
-  int stage = 0;
-  int buffer = 0;  // of the device, that a gather fills
+  int before;
+  tick time;
+  opcode code;
+  int stage;
+  int buffer;  // of the device, that a gather fills
 };
 
 // The gradient in a buffer is cleared when a run of weight passes of its stage begins, and scattered
@@ -49,8 +49,7 @@ class collective_order_builder {
                                    Buffer gradient_buffer, Late late) {
     made_.split = dynamic_array<char>(passes_.size(), 0);
     for (weight_stay const& stay : stays)
-      if (stay.fetch > 0 && opens_pair(passes_, static_cast<std::size_t>(stay.fetch) - 1))
-        nth(made_.split, stay.fetch - 1) = 1;
+      if (closes_pair(passes_, stay.fetch)) nth(made_.split, stay.fetch - 1) = 1;
     for (weight_stay const& stay : stays) {
       add(stay.fetch, at(stay.fetch).start, opcode::all_gather, stay.stage, stay.buffer);
       after(opcode::release, {stay.stage, stay.last});
@@ -102,20 +101,19 @@ class collective_order_builder {
   }
   // Clears before the first pass that adds to the buffer, not within a pair.
   constexpr void clear(int stage, int first) {
-    int const before = first > 0 && overlaps_next(first - 1) ? first - 1 : first;
+    bool const overlaps = closes_pair(passes_, first) && overlaps_next(first - 1);
+    int const before = overlaps ? first - 1 : first;
     add(before, at(before).start, opcode::clear, stage);
   }
 
-  static constexpr int rank_of(opcode code) {
-    return code == opcode::release          ? 0
-           : code == opcode::reduce_scatter ? 1
-           : code == opcode::all_gather     ? 2
-                                            : 3;
+  static constexpr bool begins_use(opcode code) {
+    return code == opcode::all_gather || code == opcode::clear;
   }
+  // Releases were added before scatters, and gathers before clears; they stay so.
   constexpr collective_order in_order() {
     merge_sort(made_.steps, [](collective const& a, collective const& b) {
       if (a.before != b.before) return a.before < b.before;
-      return a.time != b.time ? a.time < b.time : rank_of(a.code) < rank_of(b.code);
+      return a.time != b.time ? a.time < b.time : !begins_use(a.code) && begins_use(b.code);
     });
     return std::move(made_);
   }

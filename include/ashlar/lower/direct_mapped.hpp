@@ -1,6 +1,7 @@
 // The residency of weights in buffers that are mapped directly, as in the simplest of caches.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/dynamic_array.hpp>
 #include <ashlar/core/nth.hpp>
 #include <ashlar/core/sort.hpp>
@@ -17,10 +18,9 @@ namespace ashlar {
 template <class Buffer>
 constexpr std::vector<weight_stay> direct_mapped_stays(list_view<timed_pass> passes, int buffers,
                                                        Buffer buffer_of, int prefetch) {
-  auto const is_pair = [&](int first) {  // that overlaps: its stages have different buffers
-    auto const i = static_cast<std::size_t>(first);
-    if (first < 0 || !opens_pair(passes, i)) return false;
-    int const a = passes[i].what.stage, b = passes[i + 1].what.stage;
+  auto const in_pair = [&](int second) {  // that overlaps: its stages have different buffers
+    if (!closes_pair(passes, second)) return false;
+    int const a = nth(passes, second - 1).what.stage, b = nth(passes, second).what.stage;
     return a == b || buffer_of(a) != buffer_of(b);
   };
   dynamic_array<int> held(static_cast<std::size_t>(buffers), -1);  // the stay in each buffer
@@ -32,8 +32,8 @@ constexpr std::vector<weight_stay> direct_mapped_stays(list_view<timed_pass> pas
     int& stay = nth(held, own);
     if (stay < 0 || nth(stays, stay).stage != what.stage) {
       int const last = stay < 0 ? -1 : nth(stays, stay).last;
-      int fetch = i - prefetch > last + 1 ? i - prefetch : last + 1;
-      if (is_pair(fetch - 1)) fetch += last < fetch - 1 ? -1 : 1;
+      int fetch = max_of(i - prefetch, last + 1);
+      if (in_pair(fetch)) fetch += last < fetch - 1 ? -1 : 1;
       stay = static_cast<int>(stays.size());
       stays.push_back({what.stage, own, fetch, i});
     }

@@ -35,10 +35,10 @@ struct offload_options {
 // A value that is on the host for a while. Each copy takes `copy` ticks.
 struct absence {
   pass forward;            // that keeps it
-  tick made = 0;           // end of the forward
+  tick made;               // end of the forward
   std::size_t reader = 0;  // the slot of the first pass that reads it, in its device's order,
-  tick needed = 0;         // and its start
-  tick copy = 0;
+  tick needed;             // and its start
+  tick copy;
   tick out = 0;  // start of the copy to the host
   tick in = 0;   // and of that back
 
@@ -105,10 +105,10 @@ constexpr diagnosis check(offload_options const& o, schedule const& s) {
 
 // An instruction that copies, from its start to its end in the schedule's ticks.
 struct host_copy {
-  opcode code = opcode::offload;
-  pass what = {};
-  tick start = 0;
-  tick end = 0;
+  opcode code;
+  pass what;
+  tick start;
+  tick end;
 };
 
 // The copies of a schedule by device, in the order of the streams: each after its forward and before the

@@ -79,7 +79,7 @@ class lowering {
 
   // An event in which a device takes part; `part` is the device's part of collective work.
   struct turn {
-    int event = 0;
+    int event;
     int part = 0;
   };
 
@@ -199,8 +199,7 @@ class lowering {
         out_.write({.code = opcode::clear,
                     .subject = slot_kind::work_state,
                     .what = part_id{job, 0},
-                    .group = group_of_job(out_.made(), job)},
-                   0);
+                    .group = group_of_job(out_.made(), job)});
     out_.end_stream();
   }
 

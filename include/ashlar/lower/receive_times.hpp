@@ -49,7 +49,7 @@ class receive_times {
 
   // The times of all events. To be called once.
   constexpr dynamic_array<tick> of(dynamic_array<event> const& events) {
-    dynamic_array<tick> times(events.size(), 0);
+    dynamic_array<tick> times(events.size());
     for (std::size_t i = events.size(); i-- > 0;) {
       event const& e = events[i];
       times[i] = e.is_reduction() ? e.time : late(e);

@@ -145,7 +145,7 @@ class sharing_writer {
                                 : pass_kind::backward_weight;
     parameter_groups const& groups = out_.made().groups;
     i.what = {about, i.group == groups.everyone() ? 0 : groups.stages(i.group)[0], 0};
-    out_.write(i, 0);  // values of the step keep their slots
+    out_.write(i);
   }
   constexpr void clear(slot_kind kind, int group) {
     write({.code = opcode::clear, .subject = kind, .group = group});
@@ -173,10 +173,10 @@ class sharing_writer {
   bool sharded_;
   lists<int> held_;
   std::vector<int> number_;  // by stage: which chunk of its device, where sharded
-  int device_ = 0;
+  int device_;
   std::vector<int> weight_slots_;  // of the device, by buffer
   collective_order collectives_;
-  std::size_t next_ = 0;      // of `collectives_`
+  std::size_t next_;          // of `collectives_`
   std::vector<int> late_;     // groups whose reduction has been put off
   std::vector<int> reduced_;  // groups in the order of reduction
 };

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace ashlar {
 
@@ -25,9 +24,9 @@ class stream_writer {
         stage_values_((made_.graph.sequence_chunks() == 1 ? 4 : 6) * kind_size_),
         gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
-        step_values_(groups_ * kinds_of_the_step, -1),
+        step_values_(groups_ * kinds_of_the_step),
         work_values_(part_count() + micro_gradient_count()),
-        work_states_(static_cast<std::size_t>(made_.work.job_count()), -1),
+        work_states_(static_cast<std::size_t>(made_.work.job_count())),
         host_values_(made_.offloads ? 2 * kind_size_ : 0),
         pool_(reuse) {}
   stream_writer(stream_writer const&) = delete;  // the shape refers to the program
@@ -62,8 +61,9 @@ class stream_writer {
 
   // Writes an instruction that ends at `end`, and finds where its operands lie. A value holds its slot
   // from the start of its writer to the end of its last reader; one without readers is scratch space of
-  // its writer.
-  constexpr void write(instruction i, tick end) {
+  // its writer. Values of the step keep their slots, so the end of one that has no others does not
+  // matter.
+  constexpr void write(instruction i, tick end = 0) {
     i.lane = made_.lane_of(i);
     i.first_operand = operand_count_;
     end_ = end;
@@ -75,7 +75,7 @@ class stream_writer {
 
   // Writes the next operand of the instruction that write() is at.
   constexpr void operator()(value_key const& key, access how, int reads) {
-    int slot = 0;
+    int slot;
     if (is_of_the_step(key.kind)) {
       slot = of_the_step(key.kind, key.of);
     } else if (how == access::read) {
@@ -148,13 +148,13 @@ class stream_writer {
                                        // weight_stash and two more of sequences
   dynamic_array<value> gradients_;     // by edge and micro-batch
   std::size_t groups_;
-  std::vector<int> step_values_;      // slots on the device, by kind and group
+  dynamic_array<int> step_values_;    // slots on the device, by kind and group
   dynamic_array<value> work_values_;  // by part; then micro-gradients by stage and micro-batch
-  std::vector<int> work_states_;      // slots on the device, by job
+  dynamic_array<int> work_states_;    // slots on the device, by job
   dynamic_array<value> host_values_;  // by kind, stage, micro-batch; none if nothing leaves
   slot_pool pool_;
-  int device_ = 0;
-  tick end_ = 0;           // of the instruction that is written
+  int device_;
+  tick end_;               // of the instruction that is written
   int operand_count_ = 0;  // so far; a vector's size() takes more steps of constant evaluation
 };
 

@@ -19,7 +19,7 @@ namespace ashlar {
 
 // A transfer, a reduction, or collective work.
 struct event {
-  tick time = 0;   // end of the producer; for a reduction, of the group's last weight pass anywhere (or
+  tick time;       // end of the producer; for a reduction, of the group's last weight pass anywhere (or
                    // of the work that gives it back); for collective work, of the last part that it sums
   pass what = {};  // the producer
   int to = -1;     // the stage that the value is for

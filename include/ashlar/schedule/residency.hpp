@@ -56,6 +56,10 @@ constexpr dynamic_array<timed_pass> numbered_passes(std::vector<time_slot> const
 constexpr bool opens_pair(list_view<timed_pass> passes, std::size_t i) {
   return i + 1 < passes.size() && passes[i].slot == passes[i + 1].slot;
 }
+// Whether it is the second.
+constexpr bool closes_pair(list_view<timed_pass> passes, int i) {
+  return i > 0 && opens_pair(passes, static_cast<std::size_t>(i) - 1);
+}
 
 namespace residency_detail {
 

@@ -52,10 +52,8 @@ class weight_requests {
   constexpr int stage(int i) const { return nth(passes_, i).what.stage; }
   // Whether a pass reads weights.
   constexpr bool reads(int i) const { return !is_part(nth(passes_, i).what); }
-  // Whether a pass is the first of a pair.
-  constexpr bool is_pair(int i) const {
-    return i >= 0 && opens_pair(passes_, static_cast<std::size_t>(i));
-  }
+  // Whether a pass is the second of a pair.
+  constexpr bool ends_pair(int i) const { return closes_pair(passes_, i); }
   // The next pass of a stage, from the pass on that was passed last.
   constexpr int next(int stage) const { return nth(next_, stage); }
   constexpr void pass_by(int i) {
@@ -68,9 +66,8 @@ class weight_requests {
     merge_sort(found, [&](int a, int b) { return next(a) < next(b); });
     int n = 0;
     for (int const stage : found) {
-      bool const ends_pair =
-          n > 0 && is_pair(next(stage) - 1) && next(nth(found, n - 1)) == next(stage) - 1;
-      if (next(stage) == never || n > count || (n == count && !ends_pair)) break;
+      bool const in_pair = n > 0 && ends_pair(next(stage)) && next(nth(found, n - 1)) == next(stage) - 1;
+      if (next(stage) == never || n > count || (n == count && !in_pair)) break;
       ++n;
     }
     return {found.begin(), found.begin() + n};
@@ -106,7 +103,7 @@ constexpr std::vector<weight_stay> window_stays(weight_requests requests, int st
   dynamic_array<int> stay_of(static_cast<std::size_t>(stage_count), -1);  // of resident stages
   dynamic_array<int> resident;
   for (int i = 0; i < requests.size(); ++i) {
-    if (requests.reads(i) && !requests.is_pair(i - 1)) {
+    if (requests.reads(i) && !requests.ends_pair(i)) {
       dynamic_array<int> const kept = requests.coming(rule.stages);
       auto const is_kept = [&](int stage) {
         for (int const other : kept)
@@ -148,7 +145,7 @@ constexpr std::vector<weight_stay> furthest_stays(weight_requests requests, resi
       };
       int first = last(0);
       for (std::size_t b = 1; b < held.size(); ++b) first = min_of(first, last(b));
-      int const needed = requests.is_pair(i - 1) ? i - 1 : i;
+      int const needed = requests.ends_pair(i) ? i - 1 : i;
       int const until = max_of(first, needed - 1 - rule.passes_ahead);
       std::size_t best = held.size();
       for (std::size_t b = 0; b < held.size(); ++b) {
@@ -158,7 +155,7 @@ constexpr std::vector<weight_stay> furthest_stays(weight_requests requests, resi
           best = b;
       }
       int fetch = max_of(earliest, last(best) + 1);
-      if (fetch > earliest && fetch < i && requests.is_pair(fetch - 1)) ++fetch;
+      if (fetch > earliest && fetch < i && requests.ends_pair(fetch)) ++fetch;
       earliest = fetch;
       own = held[best] = static_cast<int>(stays.size());
       stays.push_back({stage, static_cast<int>(best), fetch, i});

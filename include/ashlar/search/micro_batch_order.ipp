@@ -52,7 +52,8 @@ ASHLAR_INLINE std::vector<int> order_for(search_problem const& problem, order_bu
   if (seeds.size() > tried) seeds.resize(tried);
   order_budget share = budget;
   share.evaluations /= static_cast<std::int64_t>(tried);
-  tick best = seeds.empty() ? 0 : time_of(seeds[0]);
+  tick best = max_tick;  // to be passed
+  for (schedule const& s : seeds) best = std::min(best, time_of(s));
   std::vector<int> order;
   for (schedule const& s : seeds) {
     ordered_micro_batches found = order_micro_batches(s, share, &problem.limit);

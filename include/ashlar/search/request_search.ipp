@@ -23,12 +23,13 @@ inline std::vector<active_schedules::job> jobs_of(request_problem const& problem
   int const m = first.back();
   for (int s = 0; s < problem.where.stage_count(); ++s) {
     int const device = problem.where.device_of(0, s);
-    tick const hop = s == 0 ? 0 : problem.cost.transfer(problem.where.device_of(0, s - 1), device);
     for (std::size_t r = 0; r < problem.asked.size(); ++r)
       for (int k = first[r]; k < first[r + 1]; ++k) {
         active_schedules::job own{device, problem.cost.of({pass_kind::forward, s, k}, device),
                                   problem.asked[r].arrival};
-        if (s > 0) own.needs[0] = {(s - 1) * m + k, hop};
+        if (s > 0)
+          own.needs[0] = {(s - 1) * m + k,
+                          problem.cost.transfer(problem.where.device_of(0, s - 1), device)};
         if (k > first[r]) own.needs[1] = {s * m + k - 1, 0};
         jobs.push_back(own);
       }

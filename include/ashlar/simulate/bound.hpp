@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/bounds/lower_bound.hpp>
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/schedule/schedule.hpp>
 #include <ashlar/schedule/tables.hpp>
@@ -22,7 +23,7 @@ constexpr byte_count smallest_message(program const& p, simulation_options const
     for (instruction const& i : view.stream(d)) {
       if (i.code != opcode::send) continue;
       byte_count const size = message_size(o, i, p.graph);
-      if (!found || size < least) least = size;
+      least = found ? min_of(least, size) : size;
       found = true;
     }
   return least;

@@ -25,11 +25,10 @@ namespace simulate_detail {
 // The path of a timeline that passes check().
 constexpr std::vector<path_step> path_of(timeline const& line) {
   std::vector<path_step> path;
-  int at = -1;
-  for (std::size_t i = line.timed.size(); i-- > 0;)
-    if (line.timed[i].end == line.makespan) at = static_cast<int>(i);
-  std::size_t left = line.timed.size();  // causes of no simulation may go round in a circle
-  for (tick until = line.makespan; at >= 0 && left > 0; --left) {
+  int const count = static_cast<int>(line.timed.size());
+  int at = 0, left = count;  // causes of no simulation may go round in a circle
+  while (at < count && nth(line.timed, at).end < line.makespan) ++at;
+  for (tick until = line.makespan; at >= 0 && at < count && left > 0; --left) {
     timed_instruction const& t = nth(line.timed, at);
     if (t.start < until) path.push_back({at, t.start, until});
     until = t.start;

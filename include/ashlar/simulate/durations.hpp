@@ -10,8 +10,8 @@ namespace ashlar {
 
 // How long a transfer takes, and how long it holds its lanes.
 struct transfer_time {
-  tick all = 0;
-  tick held = 0;
+  tick all;
+  tick held;
 };
 
 // The bytes of a send or receive: those of the value that a stage gives to each next one, of its

@@ -27,7 +27,7 @@ class timed_machine : public lane_machine<timed_machine> {
       : lane_machine(p.view(), checked_pairs(p, o), p.view().lane_count, wait_detail::all),
         o_(o),
         graph_(p.graph),
-        line_{std::vector<timed_instruction>(p.instructions.size()), 0},
+        line_{.timed = std::vector<timed_instruction>(p.instructions.size())},
         lane_(lane_total()),
         shared_(p, o),
         program_(p.view()),
@@ -54,10 +54,8 @@ class timed_machine : public lane_machine<timed_machine> {
     };
     int const hazard = unmet_hazard(i, [&](int other) {
       follow(other);
-      tick const made = code_of(other) == opcode::compute   ? time(other).end
-                        : code_of(other) == opcode::receive ? time(other).made
-                                                            : 0;
-      self.made = made > self.made ? made : self.made;
+      if (code_of(other) == opcode::compute) self.made = max_of(self.made, time(other).end);
+      if (code_of(other) == opcode::receive) self.made = max_of(self.made, time(other).made);
     });
     if (hazard != none) return hazard;
     if (int const other = issued_.empty() ? none : nth(issued_, i); other != none) {
@@ -156,7 +154,7 @@ class timed_machine : public lane_machine<timed_machine> {
     if (end >= max_tick) refuse({.broken = rule::ticks_fit, .first = place_of(i)});
     time(i).end = end;
     lane_[lane_of(i)] = {.last = i, .free = end};
-    line_.makespan = end > line_.makespan ? end : line_.makespan;
+    line_.makespan = max_of(line_.makespan, end);
   }
 
   simulation_options const& o_;

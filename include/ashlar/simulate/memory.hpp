@@ -85,11 +85,11 @@ class memory_walk {
     m.host_peak = away;
     for (change const& c : changes_) {
       if (c.is_on_host) {
-        away = c.bytes > 0 ? sum(away, c.bytes) : away + c.bytes;
+        away = sum(away, c.bytes);
         m.host_peak = max_of(m.host_peak, away);
         continue;
       }
-      now = c.bytes > 0 ? sum(now, c.bytes) : now + c.bytes;
+      now = sum(now, c.bytes);
       if (m.samples.back().time != c.time) m.samples.push_back({c.time, now});
       m.samples.back().bytes = now;
       if (now <= m.peak) continue;
@@ -108,18 +108,19 @@ class memory_walk {
   }
 
   struct value {
-    int writer = -1;
-    tick end = 0;
-    byte_count bytes = 0;
-    byte_count largest = 0;  // of all that the slot held
+    int writer;
+    tick end;
+    byte_count bytes;
+    byte_count largest;  // of all that the slot held
   };
   struct change {
-    tick time = 0;
-    byte_count bytes = 0;
-    int index = 0;
+    tick time;
+    byte_count bytes;
+    int index;
     bool is_on_host = false;
   };
 
+  // b < 0: it leaves.
   static constexpr byte_count sum(byte_count a, byte_count b) {
     byte_count const both = saturating_sum(a, b);
     if (both >= max_tick) refuse({.broken = rule::sizes_fit, .number = b});
@@ -132,8 +133,8 @@ class memory_walk {
   }
 
   constexpr void free_value(value& v, bool is_away) {
-    if (v.writer >= 0 && v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer, is_away});
-    v.writer = -1;
+    if (v.bytes > 0) changes_.push_back({v.end, -v.bytes, v.writer, is_away});
+    v.bytes = 0;
   }
 
   constexpr void collect(int device) {
@@ -149,7 +150,8 @@ class memory_walk {
       for_each_operand(shape_, device, self,
                        [&](value_key const& key, access, int) { keys_.push_back(key); });
       list_view<operand> const operands = view_.operands_of(self);
-      for (std::size_t n = 0; n < operands.size() && n < keys_.size(); ++n) {
+      std::size_t const count = min_of(operands.size(), keys_.size());
+      for (std::size_t n = 0; n < count; ++n) {
         operand const& o = operands[n];
         value& v = nth(slots_, o.slot);
         slot_kind const kind = nth(kinds, o.slot);
@@ -158,18 +160,13 @@ class memory_walk {
           v.largest = max_of(v.largest, bytes);
           continue;
         }
-        if (self.code == opcode::release) {
-          v.end = t.end > v.end ? t.end : v.end;
-          free_value(v, false);
-          continue;
-        }
-        if (o.how == access::write || o.how == access::scratch) {
+        if (o.how == access::write || (o.how == access::scratch && self.code != opcode::release)) {
           bool const is_away = is_on_host(kind);
           free_value(v, is_away);
           v.writer = i;
           v.end = t.end;
           v.bytes = bytes;
-          v.largest = v.bytes > v.largest ? v.bytes : v.largest;
+          v.largest = max_of(v.largest, bytes);
           if (v.bytes > 0) changes_.push_back({t.start, v.bytes, i, is_away});
         } else {
           v.end = max_of(v.end, t.end);

@@ -113,7 +113,7 @@ class part_machine {
     made.far.ready = made.far.end = arrival(what);
     std::vector<pass_of_parts>& passes = nth(line_.devices, device).passes;
     made.number = static_cast<int>(passes.size());
-    passes.push_back({what, -1, 0});
+    passes.push_back({.what = what, .start = -1});
     if (duration_of(made.parts) > 0) return made;
     tick& computes = nth(on_, device).free[0];
     computes = max_of(computes, made.far.ready);

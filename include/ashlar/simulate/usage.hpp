@@ -1,6 +1,7 @@
 // The use of each device's time.
 #pragma once
 
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/refuse.hpp>
 #include <ashlar/program/program.hpp>
 #include <ashlar/simulate/timeline.hpp>
@@ -42,18 +43,17 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
       pass_kind const kind = p.instructions[i].what.kind;
       timed_instruction const& t = line.timed[i];
       if (p.instructions[i].code != opcode::compute) continue;
-      first_pass = t.start < first_pass ? t.start : first_pass;
+      first_pass = min_of(first_pass, t.start);
       if (warm < 0 && gives_input_gradient(kind)) warm = t.start;
       if (kind == pass_kind::forward) cool = t.end;
     }
     if (warm < 0) warm = first_pass;
-    if (cool < warm) cool = warm;
+    cool = max_of(cool, warm);
 
     device_usage use;
     auto const idle = [&](tick from, tick to) {  // not exposed
       auto const part = [&](tick low, tick high) {
-        tick const a = from > low ? from : low, b = to < high ? to : high;
-        return b > a ? b - a : 0;
+        return max_of(min_of(to, high) - max_of(from, low), tick{0});
       };
       use.warm_up += part(0, warm);
       use.steady += part(warm, cool);
@@ -65,7 +65,7 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
       timed_instruction const& t = line.timed[i];
       if (self.lane != compute_lane) continue;
       if (i > first && p.instructions[i - 1].overlaps_next) continue;  // with the one before
-      tick const made = t.made < free ? free : t.made > t.start ? t.start : t.made;
+      tick const made = max_of(free, min_of(t.made, t.start));
       idle(free, made);
       use.exposed += t.start - made;
       (self.code == opcode::compute ? use.busy : use.exposed) += t.end - t.start;
@@ -76,7 +76,7 @@ constexpr std::vector<device_usage> usage_of(program const& p, timeline const& l
       if (p.instructions[i].code != opcode::all_reduce || t.end <= free
           || p.instructions[i].subject == slot_kind::scalar)
         continue;
-      tick const begin = t.start > free ? t.start : free;
+      tick const begin = max_of(t.start, free);
       idle(free, begin);
       use.exposed += t.end - begin;
       free = t.end;

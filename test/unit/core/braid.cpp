@@ -73,6 +73,7 @@ tick time_of(std::vector<pass_part> const& a, std::vector<pass_part> const& b, b
 
 TEST_CASE("a part takes the resource that it needs, as soon as that and its pass are free") {
   device_resources on;
+  CHECK((on.free[0] == 0 && on.free[1] == 0 && pass_progress{}.ready == 0 && pass_progress{}.end == 0));
   pass_progress pass{.ready = 2};
   CHECK(on.run(pass_part{part_resource::compute}, 3, false, pass) == 2);
   CHECK((on.free[0] == 5 && on.free[1] == 0 && pass.ready == 5 && pass.end == 5));

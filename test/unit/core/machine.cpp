@@ -110,6 +110,14 @@ TEST_CASE("bytes take time on a link with a bandwidth alone") {
   CHECK((shared.time_of(8) == 6 && host_link{.speed = free, .shared_by = 2}.time_of(8) == 2));
 }
 
+TEST_CASE("first values: links of no time, whole devices, and one device for each host") {
+  CHECK(link_speed{} == link_speed{0, 0, 1});
+  CHECK(link_level{} == link_level{0, {}});
+  CHECK(link_exception{} == link_exception{0, 0, {}});
+  CHECK(interconnect{} == interconnect{{}, {}, 0, {}, {}});
+  CHECK(host_link{} == host_link{{}, 1});
+}
+
 TEST_CASE("a link without a bandwidth takes its latency for any bytes") {
   link_speed const latency_only{.latency = 5};
   CHECK(

@@ -9,6 +9,11 @@ using namespace ashlar;
 
 namespace {
 
+TEST_CASE("first values: stage 0, micro-batch 0, and the first part of the first job") {
+  CHECK(pass{} == pass{pass_kind::forward, 0, 0});
+  CHECK(part_id{} == part_id{0, 0});
+}
+
 TEST_CASE("what a pass gives") {
   CHECK(result_of(pass_kind::forward) == result::activation);
   CHECK(result_of(pass_kind::recompute) == result::recomputed);

@@ -13,6 +13,8 @@ using namespace ashlar;
 namespace {
 
 TEST_CASE("costs of a stage's passes") {
+  CHECK(stage_cost{} == stage_cost{1, 1, 1, stage_cost::same_as_forward});
+  CHECK(pass_costs{}.are_alike());
   stage_cost const c{.forward = 2, .backward_input = 3, .backward_weight = 5};
   CHECK(c.of(pass_kind::forward) == 2);
   CHECK(c.of(pass_kind::recompute) == 2);  // as long as a forward unless stated otherwise

@@ -163,6 +163,18 @@ TEST_CASE("answer: it fits if enough is left, and each stage has work") {
   CHECK(!predict_run(q, c, {}).fits);
 }
 
+TEST_CASE("answer: without intervals, only what is predicted says whether it fits") {
+  for (bool const fits : {false, true}) {
+    answer a = predict_run(asked(dense_model(8), 2), round_constants(), tenth_around());
+    REQUIRE(a.has_interval());
+    a.fits = fits;
+    a.leave_out_intervals();
+    CHECK_FALSE(a.has_interval());
+    CHECK_FALSE(a.has_peak_interval);
+    CHECK(a.memory_fit == (fits ? fit::should_fit : fit::should_not_fit));
+  }
+}
+
 TEST_CASE("answer: kinds of runs") {
   question q = asked(dense_model(4));
   CHECK(run_kind_of(q) == run_kind::dense_16_bits);

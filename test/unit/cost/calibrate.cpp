@@ -132,6 +132,23 @@ TEST_CASE("calibrate: what is left open shrinks with runs, and most for runs lik
   }
 }
 
+TEST_CASE("calibrate: a run without a time of its own is refused") {
+  std::vector<question> const runs{wide_run(1), wide_run(2)};
+  for (std::vector<double> const& measured :
+       {std::vector<double>{1.0}, {1.0, 2.0, 3.0}, {1.0, 0.0}, {1.0, -1.0}, {1.0, 1e30}})
+    for (int left_out : {0, 1}) try {
+        if (left_out == 0)
+          calibrate(runs, measured, round_constants(), equal_spreads(0.25));
+        else
+          ratios_left_out(runs, measured, round_constants(), equal_spreads(0.25));
+        FAIL("no run was refused");
+      } catch (unpredictable const& e) {
+        CHECK(e.broken == requirement::every_run_is_measured);
+        CHECK(e.number == 2);
+        CHECK(e.limit <= 3);
+      }
+}
+
 TEST_CASE("doubts about constants that there are not, or without their covariances, are refused") {
   question const run = wide_run(1);
   auto const refused = [&](constant_doubts const& doubts) {
@@ -145,6 +162,7 @@ TEST_CASE("doubts about constants that there are not, or without their covarianc
   CHECK(refused({.of = {constant_count}, .covariance = {1}}));
   CHECK(refused({.of = {0, 1}, .covariance = {1, 1, 1}}));
   CHECK_FALSE(refused({.of = {0, 1}, .covariance = {1, 0, 0, 1}}));
+  CHECK_THROWS_AS(check(constant_doubts{.of = {constant_count}, .covariance = {1}}), unpredictable);
   CHECK_THROWS_AS(static_cast<void>(slopes_of(run, stages_of(run), round_constants(), {constant_count})),
                   unpredictable);
 }

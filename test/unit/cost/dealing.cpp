@@ -220,4 +220,19 @@ TEST_CASE("dealing: evenly, the ends have the fewest layers") {
   CHECK(stages_of(q) == q.layout.stages);
 }
 
+// A layer, two predictions and three losses, and both ends.
+TEST_CASE("dealing: evenly, no part is left over where stages are more than layers") {
+  question q = asked(dense_model(1));
+  q.model.predictions = 2;
+  for (bool const is_spread : {false, true})
+    for (int stages = 1; stages <= (is_spread ? 7 : 4); ++stages) {
+      q.layout.spreads_losses = is_spread;
+      q.layout.pipeline = stages;
+      part_chain const chain(q.model, q.layout);
+      std::vector<int> const ends = chain.ends_of(deal_evenly(q.model, q.layout));
+      CHECK(static_cast<int>(ends.size()) == stages);
+      CHECK(ends.back() == chain.count());
+    }
+}
+
 }  // namespace ashlar::cost::testing

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -210,6 +211,21 @@ TEST_CASE("execution: what cannot be executed is refused") {
     q.layout.chunks = 2;
     CHECK(broken(q) != requirement::sizes_are_positive);
   }
+}
+
+TEST_CASE("execution: passes of no time, and of too much, are refused") {
+  question const q = asked_in_a_pipeline(4, 8, "zb-h1");
+  constants const c = round_constants();
+  std::vector<stage_passes> const none(4), usual = passes_of(q, stages_of(q), c);
+  auto const with_attention = [&](double seconds) {
+    std::vector<stage_passes> passes = usual;
+    passes[1].forward.attention = seconds;
+    return execute(q, stages_of(q), passes, c, false);
+  };
+  CHECK_THROWS_AS(execute(q, stages_of(q), none, c, false), unpredictable);
+  CHECK_THROWS_AS(with_attention(1e15), unpredictable);
+  CHECK_THROWS_AS(with_attention(std::numeric_limits<double>::quiet_NaN()), unpredictable);
+  CHECK_FALSE(with_attention(9e14).is_empty());
 }
 
 TEST_CASE("execution: with lanes, passes start as in the simulated program") {

@@ -88,6 +88,14 @@ TEST_CASE("pairs: none is longer than its passes, nor shorter than what it compu
   CHECK(launching == doctest::Approx(slow[0].forward.host + slow[0].backward.host));
 }
 
+TEST_CASE("pairs: each takes a tick or more, however long that is") {
+  constants const c = round_constants();
+  question const q = asked_across_nodes();
+  std::vector<stage> const stages = stages_of(q);
+  pair_costs const pairs = pairs_of(q, stages, passes_of(q, stages, c), c, 1e9);
+  CHECK((pairs.are_given() && pairs.shortest() == 1 && pairs.longest() == 1));
+}
+
 TEST_CASE("pairs: there are none where nothing is exchanged between experts, or passes were measured") {
   constants const c = round_constants();
   question q = asked_across_nodes();

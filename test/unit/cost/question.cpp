@@ -62,6 +62,43 @@ TEST_CASE("question: sizes must go together") {
                    requirement::sizes_are_small_enough));
 }
 
+TEST_CASE("question: a step has up to 1e15 tokens") {
+  question q = asked(dense_model(2));
+  q.sequence = 1'000'000;
+  q.batch = 1'000'000'000;
+  CHECK_FALSE(is_refused(q, requirement::sizes_are_small_enough));
+  ++q.batch;
+  CHECK(is_refused(q, requirement::sizes_are_small_enough));
+}
+
+// Bytes, bandwidths and shares, each in its own unit.
+TEST_CASE("question: figures of a machine are above 0, some are 0, and none is beyond 1e30") {
+  auto const is_possible = [](double machine::*figure, double value) {
+    question q = asked(dense_model(2));
+    q.cluster.device().*figure = value;
+    return !is_refused(q, requirement::machine_is_whole);
+  };
+  auto const is_possible_on_host = [](double host_side::*figure, double value) {
+    question q = asked(dense_model(2));
+    q.cluster.device().host = {.link = 1, .memory_bytes = 1, .memory_bandwidth = 1};
+    q.cluster.device().host.*figure = value;
+    return !is_refused(q, requirement::machine_is_whole);
+  };
+  for (auto const figure : {&machine::memory_bytes, &machine::memory_bandwidth, &machine::inside,
+                            &machine::outside, &machine::units, &machine::exponentials, &machine::power,
+                            &machine::products, &machine::exchange, &machine::pair}) {
+    bool const may_be_none =
+        figure == &machine::products || figure == &machine::exchange || figure == &machine::pair;
+    CHECK(is_possible(figure, 0) == may_be_none);
+    CHECK((is_possible(figure, 0.5) && is_possible(figure, 9e29)));
+    CHECK_FALSE((is_possible(figure, -0.5) || is_possible(figure, 1e30)));
+  }
+  for (auto const figure : {&host_side::link, &host_side::memory_bytes, &host_side::memory_bandwidth}) {
+    CHECK((is_possible_on_host(figure, 0.5) && is_possible_on_host(figure, 9e29)));
+    CHECK_FALSE((is_possible_on_host(figure, 0) || is_possible_on_host(figure, 1e30)));
+  }
+}
+
 TEST_CASE("question: ranks that share divide the others, and have all experts") {
   auto const broken_by = [](architecture model, sharding shares, int ranks, int weights,
                             int expert = 1) {

@@ -205,6 +205,8 @@ TEST_CASE("step: gradients that are shared beside a pipeline are summed once for
   CHECK(two > 0);
   CHECK(three == doctest::Approx(2 * two));
   CHECK(data_of(sharding::optimizer, 12) == one_group);
+  q.layout.chunks = 1;
+  CHECK(data_of(sharding::gradients, 12) == data_of(sharding::gradients, 4));
 }
 
 TEST_CASE("step: a plain program's host updates while the device has passes queued") {

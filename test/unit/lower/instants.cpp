@@ -32,6 +32,13 @@ TEST_CASE("instants: a tick becomes three for each pass that there is, and for o
   CHECK((finer.forward == 2 * 9 && finer.backward_input == 9 && finer.backward_weight == 1));
 }
 
+// At half the speed a tick takes two, at twice the speed still one.
+TEST_CASE("instants: ticks are so fine that the slowest device can tell passes apart") {
+  costs cost(stage_cost{2, 1, 0});
+  cost.on.speeds = {50, 200};
+  CHECK(without_instants(retime(one_f_one_b(2, 1), cost)).cost.passes.at(0).forward == 2 * 2 * 3 * 5);
+}
+
 TEST_CASE("instants: passes that wait for each other are refused") {
   schedule const s = schedule_from_orders(linear(devices{1}), {0}, costs(stage_cost{0, 0, 0}),
                                           {{{B, 0, 0}, {F, 0, 0}}});

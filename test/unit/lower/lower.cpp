@@ -6,6 +6,7 @@
 #include "shapes.hpp"
 #include "violations.hpp"
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/metrics.hpp>
 
 #include <string_view>
 #include <vector>
@@ -222,6 +223,27 @@ concept shows_its_passes = requires(Builder b) {
   b.at(0);
 };
 static_assert(!shows_its_passes<collective_order_builder>);
+
+TEST_CASE("work takes no gradient that ranks keep in shards, or that stages have in common") {
+  schedule s = one_f_one_b(1, 1);
+  s.work = work_graph({{.parts = {{0, 1}}, .does = compute_job{.gradient = take_gradient{0}}},
+                       {.parts = {{0, 1}}, .does = compute_job{.gradient = give_gradient{0}}}},
+                      {});
+  s.order[0].push_back({{X, 0, 0}, makespan(s)});
+  s.order[0].push_back({{X, 1, 0}, makespan(s)});
+  CHECK(check(lower(s)).ok());
+  CHECK_BREAKS(taken_gradient_is_whole, lower(s, {.sharding = sharding_level::full}));
+}
+
+// The second part of the work begins when the first has ended, which is in range beside it alone.
+TEST_CASE("passes that take turns are refused where the last begins out of range") {
+  schedule s = one_f_one_b(2, 1);
+  tick const end = makespan(s);
+  s.work = work_graph({{.parts = {{0, 1}, {1, max_tick - 3}}}}, {});
+  for (int k : {0, 1}) s.order[static_cast<std::size_t>(k)].push_back({{X, 0, k}, end});
+  CHECK(check(lower(s)).ok());
+  CHECK_BREAKS(ticks_fit, lower(s, {.transfers = transfer_order::asap}));
+}
 
 TEST_CASE("options are equal if all of them are") {
   lower_options other;

@@ -63,6 +63,8 @@ TEST_CASE("buffers, prefetch and the time of reduction") {
   };
   constexpr auto full = sharding_level::full;
   CHECK(reads(made(full, 1, 0), 0, "gFFxgFFBBxSAgBBxSA"));
+  CHECK(lower(two_chunks(), {.data_ranks = 2, .sharding = full, .weight_buffers = 2})
+        == made(full, 2, 1));
   CHECK(made(full, 1, 3) == made(full, 1, 0));  // the only buffer is never free ahead of time
   CHECK(reads(made(full, 2, 0), 0, "gFFgFFBBxSABBxSA"));
   CHECK(reads(made(full, 2, 1), 0, "gFgFFFBBxSABBxSA"));

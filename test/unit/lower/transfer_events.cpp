@@ -16,8 +16,9 @@ TEST_CASE("in the order in which the producers end") {
   CHECK(e[1] == event{2, {F, 0, 1}, 1, 0, 1});
   CHECK(e[2] == event{4, {B, 1, 0}, 0, 1, 0});
   CHECK(e[3] == event{7, {B, 1, 1}, 0, 1, 0});
-  CHECK((e[4].is_reduction() && e[4].time == 7 && e[4].group == 1));
-  CHECK((e[5].is_reduction() && e[5].time == 9 && e[5].group == 0));
+  // Reductions are of a group, of no pass, and go from no device to another.
+  CHECK(e[4] == event{7, {}, -1, -1, -1, 1});
+  CHECK(e[5] == event{9, {}, -1, -1, -1, 0});
 }
 
 TEST_CASE("ties have an order too") {

@@ -309,6 +309,33 @@ TEST_CASE("as before: values that leave for the hosts") {
   recorded_rows::must_be_as_before("search/offload_as_before.txt", rows);
 }
 
+TEST_CASE("as before: searches for copies that may move passes often") {
+  recorded_rows::table rows;
+  FOR_SEEDS(random_cases(16)) {
+    search_problem problem = searchable_problem(d);
+    host_link const host = random_host(d);
+    for (byte_count& budget : problem.limit.budget) budget -= budget / 3;
+    search_budget budget{
+        .passes = 6000 * d.between(1, 4), .seed = seed, .aim = static_cast<objective>(d.between(0, 2))};
+    numbers row;
+    for (int const stashes : {0, 1}) {
+      for (stage_memory& each : problem.limit.memory.stages)
+        if (stashes == 1) each = {.stash = each.stash + d.between(0, 1)};
+      try {
+        auto const found = search_offloaded(problem, host, budget);
+        put(row, found ? found->reached : -1);
+        if (!found) continue;
+        put(row, tag_of(found->best));
+        put(row, found->choice);
+      } catch (violation const& e) {
+        put(row, -2 - static_cast<int>(e.why.broken));
+      }
+    }
+    rows.push_back(row);
+  }
+  recorded_rows::must_be_as_before("search/moved_copies_as_before.txt", rows);
+}
+
 TEST_CASE("as before: orders of micro-batches") {
   recorded_rows::table rows;
   FOR_SEEDS(random_cases(80)) {

@@ -42,6 +42,7 @@ TEST_CASE("without attention chunks are of equal length, with attention later on
 }
 
 TEST_CASE("the parts of a request add up to it") {
+  CHECK(causal_request{.whole = 5}(0, 1) == 5);  // a token, by default
   causal_request const time{1000, 999, 37};
   CHECK(time(0, 1000) == 999);
   for (int const cut : {1, 333, 999}) CHECK(time(0, cut) + time(cut, 1000) == 999);

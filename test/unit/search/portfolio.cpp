@@ -142,6 +142,7 @@ TEST_CASE("variants: stages and shares that there are not") {
   layout_choice const plain = choose_layout(model, placement_kind::v, 2, 50);
   CHECK_BREAKS(every_pass_is_known, variants_of(plain, {.kept_percent = {10}, .recomputed = {{8}}}));
   CHECK_BREAKS(tables_agree, variants_of(plain, {.kept_percent = {10, 20}}));
+  CHECK_BREAKS(tables_agree, chunks_without_room(plain, 1, {.kept_percent = {10, 20}}));
 }
 
 TEST_CASE("variants of a limit in bytes") {

@@ -83,6 +83,16 @@ search_problem forked(memory_limit limit) {
   return problem;
 }
 
+TEST_CASE("passes over memory that is none are not counted, and work is no start of a search") {
+  search_problem problem = on_v_with(3, 4, chunk_activations(2));
+  schedule s = seeds_of(problem)[0];
+  s.work = work_graph({{.parts = {{0, 1}}}}, {});
+  s.order[0].push_back({part_id{0, 0}, makespan(s)});
+  CHECK(check_start(problem, s).broken == rule::every_pass_is_known);
+  problem.limit.memory.stages[0].stash = -1;
+  CHECK_BREAKS(sizes_fit, pass_count(problem));
+}
+
 TEST_CASE("the passes of a problem are those of the schedules that it begins with") {
   search_problem sized = forked(chunk_activations(9));
   sized.m = micro_batches{4};

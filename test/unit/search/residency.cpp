@@ -145,6 +145,21 @@ TEST_CASE("never longer than PyTorch's rule, within its peak") {
   }
 }
 
+TEST_CASE("a plan is beyond a budget by the rest of its peak, and a budget below none is none") {
+  schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
+  simulation_options const o = gathering_in(9, s.cost);
+  residency const plan = planned_residency(s, {.stages = 2});
+  auto const excess = [&](std::vector<byte_count> const& budgets) {
+    return simulated_residency(s, sharded_over_two, o, plan, budgets).excess;
+  };
+  std::vector<byte_count> const peak = simulated_residency(s, sharded_over_two, o, plan, {}).peak;
+  CHECK(excess({}) == 0);
+  for (byte_count const budget : {-5, 0, 1, 2})
+    CHECK(excess({budget}) == peak[0] + peak[1] - 2 * std::max<byte_count>(budget, 0));
+  CHECK(excess({peak[0] - 1, 0}) == 1 + peak[1]);
+  CHECK(excess({peak[0] + 1, peak[1] - 2}) == 2);
+}
+
 TEST_CASE("limits that no plan keeps") {
   schedule const s = catalog::find("depth-first")->make({devices{2}, micro_batches{4}});
   simulation_options const o = gathering_in(9, s.cost);

@@ -1,6 +1,8 @@
 #include <ashlar/simulate/bound.hpp>
 // The header above comes first: it needs nothing before it.
+#include "mutate.hpp"
 #include "shapes.hpp"
+#include "violations.hpp"
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/schedule/metrics.hpp>
 #include <ashlar/simulate/simulate.hpp>
@@ -55,6 +57,16 @@ TEST_CASE("a bound for several routes") {
     CHECK(program_bound(both, p, o)->makespan <= time_program(p, o).makespan);
     CHECK(program_bound(both, p, o)->makespan >= 9 + 4 * latency);  // one way down and up again
   }
+}
+
+TEST_CASE("a bound needs a schedule with a form, and a program that can be timed") {
+  schedule s = one_f_one_b(2, 2);
+  program p = lower(s);
+  schedule const good = s;
+  s.order.pop_back();
+  CHECK_BREAKS(tables_agree, program_bound(s, p, {.cost = s.cost}));
+  mutate::at(p, 0, mutate::find(p, 0, opcode::send, {F, 0, 0})).peer = 9;
+  CHECK_BREAKS(every_pass_is_known, program_bound(good, p, {.cost = s.cost}));
 }
 
 TEST_CASE("no bound for times too long") {

@@ -8,6 +8,7 @@
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/simulate/simulate.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -168,4 +169,52 @@ TEST_CASE("copies take bytes over bandwidth, each way on a lane of its own, besi
   o.cost.on.host = {.speed = {.latency = -1}};
   CHECK_THROWS_AS(static_cast<void>(time_program(p, o)), violation);
 }
+
+TEST_CASE("a copy without operands takes what its link takes for nothing") {
+  program const p = lower(one_f_one_b(1, 1));
+  simulation_options o;
+  o.cost.on.host.speed = {.latency = 3, .bandwidth = 1};
+  CHECK(time_of_copy(o, p.view(), {.code = opcode::offload, .what = {F, 0, 0}}, 0) == 3);
+}
+
+TEST_CASE("a program that ends at the largest tick is refused, and one before it is timed") {
+  program const p = lower(one_f_one_b(1, 1), {.step = optimizer_step::at_end});
+  simulation_options o{.cost = costs(stage_cost{1, 1, 1}), .optimizer = max_tick - 4};
+  CHECK(time_program(p, o).makespan == max_tick - 1);
+  ++o.optimizer;
+  CHECK_BREAKS(ticks_fit, time_program(p, o));
+}
+
+// An input from another device is made where the pass that makes it ends, however long the message
+// takes.
+TEST_CASE("the inputs of a pair are made when the later of them is") {
+  schedule const s = catalog::find("dualpipev")->make({devices{3}, micro_batches{8}});
+  program const p = lower(s);
+  simulation_options o = options_of(s);
+  o.cost.passes = pass_costs({{3, 2, 2}, {1, 4, 1}, {2, 5, 3}, {1, 1, 1}, {4, 1, 2}, {2, 2, 1}});
+  timeline const line = time_program(p, o);
+  auto const end_of = [&](pass_kind kind, int stage, int micro_batch) {
+    for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+      instruction const& self = p.instructions[i];
+      bool const is_kind = kind == F ? self.what.kind == F : gives_input_gradient(self.what.kind);
+      if (self.code == opcode::compute && is_kind && self.what.stage == stage
+          && self.what.micro_batch == micro_batch)
+        return line.timed[i].end;
+    }
+    return tick{0};
+  };
+  int pairs = 0, told_apart = 0;
+  for (std::size_t i = 0; i < p.instructions.size(); ++i) {
+    if (!p.instructions[i].overlaps_next) continue;
+    pass const ahead = p.instructions[i].what, back = p.instructions[i + 1].what;
+    tick const first = end_of(F, ahead.stage - 1, ahead.micro_batch),
+               second = end_of(B, back.stage + 1, back.micro_batch);
+    CHECK(line.timed[i].made == line.timed[i + 1].made);
+    CHECK(line.timed[i].made >= std::max(first, second));
+    ++pairs;
+    told_apart += first != second ? 1 : 0;
+  }
+  CHECK((pairs > 0 && told_apart > 0));
+}
+
 }  // namespace

@@ -66,6 +66,21 @@ TEST_CASE("memory: as many bytes as activations, gradients and slots") {
   }
 }
 
+TEST_CASE("memory: over given times it is as simulated, and what does not fit the program is refused") {
+  schedule const s = one_f_one_b(2, 3);
+  program p = lower(s);
+  simulation_options o = options_of(s);
+  o.memory.stages = {{.activation = 3, .gradient = 2, .stash = 5}};
+  simulation run = simulate(p, o);
+  CHECK(memory_over_time(p, run.line, o) == run.memory);
+  CHECK(usage_of(p, run.line) == run.usage);
+  run.line.timed.pop_back();
+  CHECK_BREAKS(tables_agree, memory_over_time(p, run.line, o));
+  CHECK_BREAKS(tables_agree, usage_of(p, run.line));
+  o.data_ranks = 0;
+  CHECK_BREAKS(counts_are_positive, memory_over_time(p, run.line, o));
+}
+
 TEST_CASE("memory: what is resident, the samples, and the way back to it") {
   schedule const s = catalog::find("v-half")->make({devices{2}, micro_batches{4}});
   simulation_options o = options_of(s);

@@ -20,6 +20,10 @@ TEST_CASE("each kind of value has its size") {
   CHECK((of(slot_kind::checkpoint) == 5 && of(slot_kind::weight_stash) == 7));
   CHECK((of(slot_kind::sequence_state) == 11 && of(slot_kind::sequence_gradient) == 13));
   CHECK((of(slot_kind::scalar) == 8 && of(slot_kind::work) == 0));
+  for (int const nowhere : {-1, 1}) {
+    CHECK(o.size_of({slot_kind::activation, nowhere, 0, 0}, 1) == 0);
+    CHECK(o.size_of({slot_kind::gradient, 0, 0, nowhere}, 1) == 0);
+  }
 }
 
 TEST_CASE("a job's output and its state have sizes of their own, and other jobs none") {

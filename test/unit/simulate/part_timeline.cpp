@@ -224,6 +224,28 @@ TEST_CASE("parts: each pair of stages and kind of backward has an order of its o
       CHECK(all.computing == 2 * (1 + 2 + 3 + 5 + 2 + 1 + 2 + 1));
       CHECK(all.exchanging == 2 * (2 + 1 + 4 + 1 + 1));
     }
+  // A weight pass of stage 0, and a whole backward of stage 1.
+  schedule const s = schedule_from_orders(placement(devices{1}, {{0, 0}}), {0, 0, 0}, costs{},
+                                          {{{F, 0, 0},
+                                            {F, 1, 0},
+                                            {F, 0, 1},
+                                            {B, 1, 0},
+                                            {I, 0, 0},
+                                            {F, 0, 2},
+                                            {W, 0, 0},
+                                            {F, 1, 1},
+                                            {F, 1, 2},
+                                            {B, 1, 1},
+                                            {B, 0, 1},
+                                            {B, 1, 2},
+                                            {B, 0, 2}}});
+  schedule paired = s;
+  for (std::size_t const i : {5U, 2U}) pair_up(paired, 0, i);
+  for (schedule const& each : {s, paired}) {
+    device_parts const all = time_parts(each, c).devices[0];
+    CHECK(all.computing == 3 * (1 + 2 + 3 + 5 + 2 + 1 + 2 + 1));
+    CHECK(all.exchanging == 3 * (2 + 1 + 4 + 1 + 1));
+  }
 }
 
 TEST_CASE("parts: work waits for the last part of what it reads") {

@@ -11,6 +11,15 @@ using namespace mutate;
 
 namespace {
 
+TEST_CASE("first values say that nothing takes time or memory") {
+  CHECK(timed_instruction{} == timed_instruction{0, 0, 0, -1});
+  CHECK(timeline{} == timeline{{}, 0});
+  CHECK(device_usage{} == device_usage{0, 0, 0, 0, 0});
+  CHECK(path_step{} == path_step{0, 0, 0});
+  CHECK(memory_sample{} == memory_sample{0, 0});
+  CHECK(device_memory{} == device_memory{0, 0, 0, 0, -1, {}, 0, 0});
+}
+
 TEST_CASE("what cannot be simulated is refused") {
   schedule const s = one_f_one_b(2, 2);
   program const good = lower(s);

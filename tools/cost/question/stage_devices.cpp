@@ -29,7 +29,7 @@ namespace stage_devices_detail {
 
 // The schedule's placement. Its stages must be consecutive layers.
 inline placement chain_placement(schedule const& s) {
-  if (!is_chain(s.graph)) throw unpredictable(requirement::schedule_is_a_chain, 0);
+  if (!is_chain(s.graph)) throw unpredictable(requirement::schedule_is_a_chain);
   return s.where;
 }
 

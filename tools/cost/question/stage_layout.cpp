@@ -161,7 +161,7 @@ std::vector<stage> stages_of(question const& q) {
 
 bool every_stage_works(question const& q) {
   int const count = stage_count(q);
-  if (!q.layout.stages.empty() || count == 1) return true;
+  if (!q.layout.stages.empty()) return true;
   if (stack_of(q).is_plain)
     return stage_layout_detail::division_by_cost(q.model, count).working >= count;
   return q.model.layer_count() + (q.model.has_tables() ? 2 : 0) >= count;

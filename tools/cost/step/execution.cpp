@@ -115,7 +115,7 @@ inline void must_train_alone(schedule const& s) {
   bool trains = s.mode == execution_mode::training && s.work.empty() && !s.graph.has_sizes();
   for (auto const& order : s.order)
     for (timed_pass const t : each_pass(order)) trains = trains && t.what.kind != pass_kind::recompute;
-  if (!trains) throw unpredictable(requirement::schedule_trains_alone, 0);
+  if (!trains) throw unpredictable(requirement::schedule_trains_alone);
 }
 
 // The measure of the first schedule, plus `further` times the difference of both.

@@ -17,7 +17,7 @@ inline constexpr double nothing = std::numeric_limits<double>::infinity();
 
 // Parts `first` to `end` of the chain, as a stage.
 struct segment {
-  int first = 0, end = 0;
+  int first, end;
   stage has;
   stage_passes passes;
   stage_needs needs;

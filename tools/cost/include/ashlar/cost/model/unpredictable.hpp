@@ -67,7 +67,7 @@ struct unpredictable : std::exception {
   long long number, limit;
 
   // `it`: the number that breaks the condition; `most`: its limit, if there is one.
-  unpredictable(requirement what_must_hold, long long it, long long most = 0)
+  unpredictable(requirement what_must_hold, long long it = 0, long long most = 0)
       : broken(what_must_hold), number(it), limit(most) {}
   char const* what() const noexcept override { return "the run cannot be predicted"; }
 };
