@@ -68,7 +68,27 @@ WRITTEN = {
     "accelerate launch --num_processes 4 swift/cli/sft.py --model org/none --max_length 2048 --per_device_train_batch_size 2": {
         "program.lora": "8", "batch.micro_batch": 2, "batch.sequence": 2048},
     "swift sft --model org/none --tuner_type full --deepspeed zero3 --max_length 2048 --gradient_accumulation_steps 1": {
-        "program.lora": None, "deepspeed.zero_optimization.stage": 3},
+        "program.lora": None, "deepspeed.zero_optimization.stage": 3, "program.freeze": "towers"},
+    "swift sft --model org/none --tuner_type full --max_length 2048 --freeze_vit false --freeze_aligner false": {
+        "program.freeze": None, "unknown": None},
+    "megatron sft --model org/none --max_length 2048 --freeze_aligner false": {
+        "program.freeze": "towers", "unknown.0": "freeze_vit and freeze_aligner, which differ: towers are taken to be frozen"},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_vision_tower False --freeze_multi_modal_projector False": {
+        "program.freeze": None, "unknown": None},
+    f"torchrun train.py {GPT} --language-model-type mistral_7b --img-h 336 --img-w 336 --patch-dim 14 --freeze-LM --freeze-ViT "
+    "--decoder-seq-length 2048 --disable-vision-class-token --prompt-path p.json --use-te": {
+        "program.freeze": "vision_tower,embedding,head,layers", "megatron.seq-length": "2048", "towers.0.tokens": 577, "towers.0.keeps_all": True,
+        "towers.0.beside": 577 * 1024 + 1024 + 2048, "towers.1.tokens": 576, "towers.1.products.1.columns": 1024, "megatron.img-h": None,
+        "unknown": None},
+    f"torchrun train.py {GPT} --language-model-type llama3.1_8b --vision-model-type siglip --img-h 448 --img-w 448 --patch-dim 14 "
+    "--decoder-seq-length 4096 --pixel-shuffle --use-tiling --use-thumbnail --max-num-tiles 6 --recompute-vision": {
+        "program.freeze": None, "towers.0.tokens": 1024, "towers.0.inputs": 7, "towers.0.keeps_all": False, "towers.1.tokens": 256,
+        "towers.1.products.0.inner": 4 * 1152, "towers.1.beside": 2 * 4 * 1152 + 4096 + 1024},
+    f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --mm_vision_select_layer -2": {
+        "program.freeze": "vision_tower", "unknown": None},
+    f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --tune_mm_mlp_adapter True": {
+        "program.freeze": "vision_tower,embedding,head,layers", "model": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --image_max_pixels 262144": {"program.freeze": "towers"},
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
         "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
         "megatron.global-batch-size": "16", "megatron.recompute-granularity": "selective"},
@@ -125,6 +145,11 @@ WRITTEN = {
 # A script: a part of the error.
 REFUSED = {
     f"torchrun pretrain_gpt.py {GPT} --own-attention-heads 4": "tells of a model",
+    f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --lora_enable True": "trains whole beside adapters",
+    f"torchrun train.py {GPT} --language-model-type yi-34b --vision-model-type internvit --img-h 448 --img-w 448 --patch-dim 14 "
+    "--decoder-seq-length 2048": "--vision-model-type internvit: its layers are not counted here",
+    f"torchrun train.py {GPT} --language-model-type mistral_7b --pipeline-model-parallel-size 2 --decoder-seq-length 2048": "which stages have the tower",
+    f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_language_model True": "towers train alone",
     f"torchrun pretrain_gpt.py {GPT} --spec own.layers get": "a function makes the layers",
     f"X=1\ntorchrun pretrain_gpt.py \\\n {GPT} \\\n --own_attention_heads 4": "line 4: --own-attention-heads is not known",
     f"torchrun pretrain_gpt.py {GPT} --yaml-cfg a.yaml": "line 1: --yaml-cfg a.yaml: the arguments are in that file",
@@ -149,7 +174,7 @@ REFUSED = {
     "swift rlhf --rlhf_type rm --model a/b": "rlhf_type rm: a second model runs",
     f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
-    f"torchrun sft.py {LLAMA} --vision_tower clip": "tower of images",
+    f"torchrun sft.py {LLAMA} --vision_tower clip": "mm_projector_type linear",
     f"torchrun sft.py {LLAMA} --lora_r 8": "which matrices",
     f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": "--set optim=adamw_torch",
     f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",

@@ -135,7 +135,7 @@ torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py {MODEL} $P"""
     assert run is None and "cuts the command" in said, said
     run, said = read_run(folder, "torchrun a.py --micro-batch-size 1 --num-layers 2\ntorchrun a.py --micro-batch-size 2 --num-layers 2")
     assert run is None and "--choose" in said, said
-    run, _ = read_run(folder, f"torchrun pretrain_t5.py {MODEL}")
+    run, _ = read_run(folder, f"torchrun pretrain_vlm.py {MODEL}")
     assert "trains no decoder alone" in predicted("--run", run, "--cluster", "8xH100")
     encoder = f"torchrun pretrain_bert.py {MODEL} --bert-no-binary-head"
     run, _ = read_run(folder, encoder)

@@ -198,7 +198,7 @@ TEST_CASE(
   lines.push_back({"predict " + with_script + script_file(run + "--normalization Other"),
                    "there are LayerNorm and RMSNorm"});
   for (char const* program :
-       {"pretrain_ict.py", "/x/pretrain_t5.py", "pretrain_vlm.py", "pretrain_vision_classify.py"})
+       {"pretrain_ict.py", "/x/pretrain_retro.py", "pretrain_vlm.py", "pretrain_vision_classify.py"})
     lines.push_back(
         {"predict " + with_script + script_file("python " + std::string(program) + " " + script_words),
          "trains no decoder alone"});

@@ -3,6 +3,9 @@ mixer and a feed-forward part."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from torch import nn
@@ -11,11 +14,15 @@ from .events import Product
 from .layers import Layers, Part
 from .parts import (
     Inexpressible,
+    cross_of,
     feed_forward_of,
+    is_inside,
     is_negligible,
     mixer_of,
+    split_at_cross,
     split_at_mixer,
 )
+from .towers import Front, towers_of
 from .walk import Walk
 
 # A product beside the layers with less than this share of all operations counts as
@@ -29,19 +36,31 @@ def architecture_of(
     layers: Layers,
     tokens: int,
     left_out: dict[str, int],
+    fronts: Sequence[Front] = (),
 ) -> dict[str, Any]:
-    """The keys of `architecture` in a model's file, without modules left out.
+    """The keys of `architecture` in a model's file; modules left out are towers if
+    `fronts` ran them, else nothing.
 
     Raises `Inexpressible`, with what the form has no place for.
     """
     if not layers.layers:
         raise Inexpressible("it has no list of layers")
+    encoder = encoder_of(model, walked, layers)
+    towers: list[dict[str, Any]] = []
+    beside_towers = sum(left_out.values())
+    if encoder:
+        towers = towers_of(model, encoder, _layer_of)
+        layers, inside = _behind(encoder, layers)
+        beside_towers += inside
     if walked.assumed:
         raise Inexpressible(f"its work depends on values: {walked.assumed[0]}")
     if layers.counts.adapters:
         raise Inexpressible("it has adapters")
     hidden = _hidden_of(layers.layers)
-    head = _head_of(layers.beside, tokens, hidden)
+    head = _head_of(layers.beside, 0 if encoder else tokens, hidden)
+    tokens = head.rows
+    for front in fronts:
+        towers += towers_of(model, front, _layer_of)
     width = head.inner
     table, is_tied = _table_of(model, head)
     rest = [one for one in layers.beside.weights if one is not head]
@@ -54,7 +73,7 @@ def architecture_of(
         raise Inexpressible("it has attention or convolutions beside its layers")
     kinds = [_layer_of(model, kind, hidden, tokens) for kind in layers.kinds]
     beside = layers.beside.counts.all - (1 if is_tied else 2) * table
-    beside -= sum(left_out.values())
+    beside -= beside_towers
     if width != hidden:
         beside -= 2 * hidden * width
     made: dict[str, Any] = {
@@ -66,14 +85,54 @@ def architecture_of(
         "kinds": kinds,
         "layers": layers.kind_of,
     }
+    if towers:
+        made["towers"] = towers
     further = _further_tokens(model)
     if further:  # transformers builds none of the layers that predict them
         made["predictions"] = further
         made["predictor"] = kinds[layers.kind_of[-1]]
-    frozen = _frozen_of(layers, model, head)
+    frozen = [at for front in (encoder, *fronts) if front for at in front.frozen]
+    frozen += _frozen_of(layers, model, head)
     if frozen:
-        made["freeze"] = frozen
+        made["freeze"] = ",".join(frozen)
     return made
+
+
+def encoder_of(model: nn.Module, walked: Walk, layers: Layers) -> Front | None:
+    """The encoder of an encoder-decoder that the same forward runs."""
+    config: Any = getattr(model, "config", None)
+    if not getattr(config, "is_encoder_decoder", False):
+        return None
+    found: Any = model.get_encoder()  # type: ignore[operator]
+    names = [name for name, one in model.named_modules() if one is found]
+    if not names or not any(_is_in(layer.name, names[0]) for layer in layers.layers):
+        return None
+    reads_text = getattr(model, "main_input_name", "input_ids") == "input_ids"
+    return Front(names[:1], walked, layers, reads_text)
+
+
+def _behind(encoder: Front, layers: Layers) -> tuple[Layers, int]:
+    """The layers and the rest without the encoder, and its parameters in the rest."""
+    name = encoder.names[0]
+    own = [at for at, one in enumerate(layers.layers) if not _is_in(one.name, name)]
+    kinds = sorted({layers.kind_of[at] for at in own})
+    events = [one for one in layers.beside.events if not _is_in(one.module, name)]
+    shapes = [one for one in layers.beside.shapes if _is_in(one[0], name)]
+    inside = sum(prod(shape) for _, shape, _ in shapes)
+    return (
+        replace(
+            layers,
+            layers=[layers.layers[at] for at in own],
+            kinds=[layers.kinds[at] for at in kinds],
+            kind_of=[kinds.index(layers.kind_of[at]) for at in own],
+            beside=replace(layers.beside, events=events),
+        ),
+        inside,
+    )
+
+
+def _is_in(name: str, module: str) -> bool:
+    return name.startswith(f"{module}.")
 
 
 def left_out_of(model: nn.Module, layers: Layers) -> dict[str, int]:
@@ -114,25 +173,25 @@ def _head_of(beside: Part, tokens: int, hidden: int) -> Product:
     head = max(beside.weights, key=lambda one: one.columns)
     if head.columns <= hidden or head.copies != 1:
         raise Inexpressible("it has no head that gives logits of words")
-    if head.rows != tokens:
+    if tokens and head.rows != tokens:
         raise Inexpressible("its head sees other tokens than its layers")
     return head
 
 
 def _table_of(model: nn.Module, head: Product) -> tuple[int, bool]:
     """The size of the embedding, and whether it is the head's matrix."""
-    tables = [
-        (name, module)
-        for name, module in model.named_modules()
+    tables = {
+        id(module.weight): module.weight
+        for module in model.modules()
         if isinstance(module, nn.Embedding)
         and module.weight.shape[0] == head.columns
         and module.weight.shape[1] == head.inner
-    ]
+    }
     if len(tables) != 1:
         raise Inexpressible("its embedding is not one table of as many words as logits")
-    name, table = tables[0]
+    (table,) = tables.values()
     matrix = dict(model.named_parameters(remove_duplicate=False))[head.parameter]
-    return table.weight.numel(), matrix is table.weight
+    return table.numel(), matrix is table
 
 
 def _take_projections(rest: list[Product], hidden: int, width: int) -> None:
@@ -150,21 +209,26 @@ def _layer_of(
         raise Inexpressible(f"{layer.name} runs {layer.calls} times in one forward")
     if any(one.parameter.startswith("/") for one in layer.weights):
         raise Inexpressible(f"{layer.name} shares weights with other layers")
+    layer, other = split_at_cross(layer)
     for one in layer.weights:
         if one.copies != 1 or (one.rows != tokens and not one.experts):
             raise Inexpressible(f"{layer.name}.{one.module} does not see each token")
+    cross = cross_of(model.get_submodule(layer.name), other, tokens, hidden)
     split = split_at_mixer(layer)
     mixer = mixer_of(model.get_submodule(layer.name), layer, split, hidden)
     feed = feed_forward_of(
         model.get_submodule(layer.name), layer, split, hidden, tokens
     )
-    made = {}
+    made: dict[str, Any] = {}
     rest = layer.counts.all
     for part in (mixer, feed):
         rest -= part.matrices if part else 0
+    if cross:
+        rest -= cross.matrices + cross.keys["beside"]
+        made["cross"] = cross.keys
     inside = [0, 0]
     for name, parameter in model.get_submodule(layer.name).named_parameters():
-        if split.child and (name.split(".")[0] == split.child):
+        if split.child and is_inside(name, split.child):
             inside[0] += parameter.numel()
     if mixer and feed:
         own = inside[0] - mixer.matrices if split.child else 0
@@ -190,7 +254,7 @@ def _norms_of(layer: nn.Module) -> int:
     return size
 
 
-def _frozen_of(layers: Layers, model: nn.Module, head: Product) -> str:
+def _frozen_of(layers: Layers, model: nn.Module, head: Product) -> list[str]:
     """Frozen parts, as `--freeze` has them."""
     words: list[str] = []
     whole = [
@@ -204,10 +268,11 @@ def _frozen_of(layers: Layers, model: nn.Module, head: Product) -> str:
         if partly and layer.counts.frozen * 1000 > layer.counts.all:
             raise Inexpressible(f"{layer.name} is frozen in part")
     words += [f"layers={at}" for at in whole]
-    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
-    if any(not one.weight.requires_grad for one in tables):
-        words.append("embedding")
     named = dict(model.named_parameters(remove_duplicate=False))
+    rows = named[head.parameter].shape[0]
+    tables = [one for one in model.modules() if isinstance(one, nn.Embedding)]
+    if any(not t.weight.requires_grad and t.weight.shape[0] == rows for t in tables):
+        words.append("embedding")
     if not named[head.parameter].requires_grad:
         words.append("head")
-    return ",".join(words)
+    return words

@@ -11,6 +11,8 @@ from torch import nn
 # Longest example text that is made for the sake of a window.
 MOST_SEEN = 1100
 BINS = ("num_mel_bins", "feature_size", "input_dim", "feature_projection_input_dim")
+# Tokens by which the text of a decoder is shorter than its encoder's.
+DIFFERENCE = 16
 
 
 def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
@@ -24,11 +26,12 @@ def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
     main = str(getattr(model, "main_input_name", "input_ids"))
     taken = inspect.signature(model.forward).parameters
     if main in ("pixel_values", "input_features", "input_values") and main in taken:
-        made[main] = _signal(model, main)
+        made[main] = signal_of(model, main)
     elif "input_ids" in taken:
         made["input_ids"] = _text(model, tokens)
     if getattr(config, "is_encoder_decoder", False):
-        made["decoder_input_ids"] = _text(model, tokens)
+        # Another length tells the decoder's tokens from the encoder's.
+        made["decoder_input_ids"] = _text(model, max(1, tokens - DIFFERENCE))
     for one in (config, config.get_text_config()):
         if hasattr(one, "use_cache"):
             one.use_cache = False  # training has none
@@ -50,7 +53,7 @@ def run_all_layers(model: nn.Module) -> list[str]:
     return [f"all layers run, and training skips up to {max(found):.0%} at random"]
 
 
-def _sizes(model: nn.Module, *names: str) -> Any:
+def sizes_in(model: nn.Module, *names: str) -> Any:
     """The first of these values in the model's configuration, or in one inside it."""
     config: Any = model.config
     inner = [getattr(config, name, None) for name in getattr(config, "sub_configs", {})]
@@ -68,25 +71,31 @@ def _text(model: nn.Module, tokens: int) -> torch.Tensor:
         is_window = "window" in name or "chunk" in name or "local" in name
         if is_window and type(value) is int and tokens < value + 16 <= MOST_SEEN:
             tokens = value + 16
-    most = _sizes(model, "max_target_positions", "max_position_embeddings")
+    most = sizes_in(model, "max_target_positions", "max_position_embeddings")
     is_limited = isinstance(most, int) and most > 0
     length = min(tokens, most) if is_limited else tokens
     return torch.ones(1, length, dtype=torch.long)
 
 
-def _signal(model: nn.Module, main: str) -> torch.Tensor:
+def signal_of(model: nn.Module, main: str) -> torch.Tensor:
+    """One image or one recording, without values."""
     if main == "pixel_values":
-        side = _sizes(model, "image_size", "input_size") or 224
+        side = sizes_in(model, "image_size", "input_size") or 224
         height, width = side if isinstance(side, list | tuple) else (side, side)
-        shape: tuple[int, ...] = (1, _sizes(model, "num_channels") or 3, height, width)
+        shape: tuple[int, ...] = (
+            1,
+            sizes_in(model, "num_channels") or 3,
+            height,
+            width,
+        )
     elif main == "input_values":
-        bins = _sizes(model, "num_mel_bins")
-        most = _sizes(model, "max_length") or 1024
-        has_frames = bins and _sizes(model, "patch_size")
+        bins = sizes_in(model, "num_mel_bins")
+        most = sizes_in(model, "max_length") or 1024
+        has_frames = bins and sizes_in(model, "patch_size")
         shape = (1, most, bins) if has_frames else (1, 16_000)
     else:
-        bins = _sizes(model, *BINS) or 80
-        frames = 2 * (_sizes(model, "max_source_positions") or 500)
+        bins = sizes_in(model, *BINS) or 80
+        frames = 2 * (sizes_in(model, "max_source_positions") or 500)
         first = _frames_first(model)
         shape = (1, frames, bins) if first else (1, bins, frames)
     return torch.empty(shape, dtype=next(model.parameters()).dtype, device="meta")

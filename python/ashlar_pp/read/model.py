@@ -17,6 +17,7 @@ from .inputs import run_all_layers
 from .layers import Counts, Layers, Part, layers_of
 from .parts import Inexpressible
 from .sources import Source, read_source
+from .towers import front_of
 from .walk import Unreadable, walk
 
 VERSION = 1
@@ -66,6 +67,16 @@ def describe(source: Source) -> dict[str, Any]:
     try:
         left_out = left_out_of(model, layers)
         architecture = architecture_of(model, walked, layers, tokens, left_out)
+        try:
+            fronts = front_of(model, left_out)
+            if fronts:
+                architecture = architecture_of(
+                    model, walked, layers, tokens, left_out, fronts
+                )
+                for name in (name for front in fronts for name in front.names):
+                    del left_out[name]
+        except (Inexpressible, Unreadable) as error:
+            made["no_towers"] = str(error)
         _must_agree(architecture, layers)
     except Inexpressible as error:
         made["no_architecture"] = str(error)

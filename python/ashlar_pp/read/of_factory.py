@@ -49,6 +49,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     passed = {*_READ, *_QUIET}
     given.update((key, value) for key, value in tree.items() if key not in passed)
     run = of_arguments(given, path.parent, {})
+    run.program.pop("freeze", None)  # towers train like the rest
     run.not_read.extend(key for key in _QUIET if key in tree)
     if tree.get("global_batch_size"):
         del run.batch["micro_batches"]

@@ -13,6 +13,7 @@ from typing import Any
 from .flags import Flags, megatron_defaults, megatron_version, read_megatron
 from .forks import in_words_of_megatron
 from .launchers import Training
+from .multimodal import read_multimodal
 from .names import tells_of_model
 from .run_file import Run, Unreadable
 from .values import packed
@@ -83,6 +84,7 @@ def read(training: Training) -> Run:
         if name.endswith(_OF_SIZES):
             raise Lacking(name)
     add_vocabulary(values, folder, run)
+    read_multimodal(values, run)
     _read_slime(values, flags, run)
     if training.model:
         run.model = training.model

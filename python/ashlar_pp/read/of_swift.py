@@ -12,7 +12,7 @@ from .flags import megatron_flags
 from .launchers import Training
 from .of_trainer import accelerate_of, local_model, of_arguments, words_by_name
 from .preferences import OF_GENERATION, add_preference, is_of_rewards, preference_of
-from .run_file import Run, Unreadable
+from .run_file import Run, Unreadable, add_frozen_towers
 
 _COMMANDS = ("sft", "pt", "rlhf")
 
@@ -101,13 +101,20 @@ def _adapters(given: dict[str, Any], usual: str) -> str:
     """RANK[,targets], or nothing where the whole model trains."""
     kind = given.pop("tuner_type", given.pop("train_type", usual))
     rank, named = given.pop("lora_rank", "8"), given.pop("target_modules", "all-linear")
-    for name in ("lora_alpha", "lora_dropout", "freeze_vit", "freeze_aligner"):
+    for name in ("lora_alpha", "lora_dropout"):
         given.pop(name, None)
     return lora_words(int(rank), named) if kind == "lora" else ""
 
 
+def _frozen_towers(given: dict[str, Any]) -> dict[str, bool]:
+    """What of towers is frozen (swift/arguments): by default, all of them."""
+    names = ("freeze_vit", "freeze_aligner")
+    return {name: str(given.pop(name, "true")) != "false" for name in names}
+
+
 def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     lora = _adapters(given, "lora")
+    frozen = _frozen_towers(given)
     if lora:
         given["lora_r"], _, named = lora.partition(",")
         given["lora_target_modules"] = named or "all"
@@ -143,6 +150,7 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     run = of_arguments(
         given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
+    add_frozen_towers(run, frozen)
     _note_ranks(run, training)
     return run
 
@@ -152,6 +160,7 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     if given.get("quant_method"):
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")
+    add_frozen_towers(run, _frozen_towers(given))
     if lora:
         run.program["lora"] = lora
     name = str(given.pop("model", ""))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .launchers import Training
+from .of_llava import add_tower
 from .optimizers import add_optimizer
 from .preferences import (
     OF_GENERATION,
@@ -19,7 +20,7 @@ from .preferences import (
     preference_of,
     refuse_second_model,
 )
-from .run_file import Run, Unreadable
+from .run_file import Run, Unreadable, add_frozen_towers
 from .trainer_adapters import NO, read_adapters, read_packed
 from .trainer_sharing import read_sharing
 from .values import Values, found, read_file, sorted_out
@@ -62,6 +63,7 @@ _QUIET = """
 """.split()
 
 
+_OFF = (False, "false", "False")
 _FORMATS = ("bf16", "bfloat16", "pure_bf16", "fp16", "float16", "mixed_precision")
 
 
@@ -173,14 +175,21 @@ def of_arguments(
             )
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
-    for key in ("vision_tower", "mm_projector_type", "pretrain_mm_mlp_adapter"):
-        if v.get(key):
-            raise Unreadable(f"{key}: a tower of images beside the decoder")
+    has_tower = add_tower(v, run)
     read_adapters(v, run)
     if v.get("unfrozen_parameters"):
         raise Unreadable("unfrozen_parameters: a part of the model trains")
+    if v.get("finetuning_type", "cutoff_len") is not None:  # LLaMA-Factory's defaults
+        names = ("freeze_vision_tower", "freeze_multi_modal_projector")
+        add_frozen_towers(run, {key: v.get(key) not in _OFF for key in names})
+        if v.get("freeze_language_model") not in NO:
+            raise Unreadable(
+                "freeze_language_model: towers train alone; say to ashlar predict, by "
+                "--freeze, what does not",
+                flag="freeze_language_model",
+            )
     name = v.word(*_MODEL)
-    if name:
+    if name and not has_tower:
         run.model = local_model(name, folder)
         if run.model is None:
             run.notes.append(

@@ -3,7 +3,7 @@ matrix, or none."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
@@ -54,10 +54,10 @@ def split_at_mixer(layer: Part) -> Split:
     if len(layer.attention) > 1 or len(mixers) > 1:
         raise Inexpressible(f"{layer.name} mixes tokens {len(mixers)} times")
     module = mixers[0]
-    child = module.split(".")[0]
+    child = child_of(layer, module)
     at = _place_of(layer, module)
     order = {id(event): place for place, event in enumerate(layer.events)}
-    inside = [one for one in kept if child and one.module.split(".")[0] == child]
+    inside = [one for one in kept if child and is_inside(one.module, child)]
     if not child:  # all before it, and the next one
         inside = [one for one in kept if order[id(one)] < at]
         inside += [one for one in kept if order[id(one)] > at][:1]
@@ -72,6 +72,63 @@ def split_at_mixer(layer: Part) -> Split:
         [one for one in kept if one not in inside],
         is_scan=not layer.attention,
     )
+
+
+def split_at_cross(layer: Part) -> tuple[Part, Part | None]:
+    """A layer without the child that attends to other tokens, and that child."""
+    if len(layer.attention) != 2:
+        return layer, None
+    first, second = (child_of(layer, one.module) for one in layer.attention)
+    if first == second or layer.attention[1].queries == layer.attention[1].keys:
+        return layer, None
+    other = [one for one in layer.events if is_inside(one.module, second)]
+    own = [one for one in layer.events if not is_inside(one.module, second)]
+    return replace(layer, events=own), replace(layer, name=second, events=other)
+
+
+def cross_of(
+    module: nn.Module, layer: Part | None, tokens: int, hidden: int
+) -> Sizes | None:
+    """Attention to an encoder's tokens, which make its keys and values."""
+    if layer is None:
+        return None
+    attends, weights = layer.attention[0], layer.weights
+    heads, head = attends.heads * attends.batch, attends.head
+    queries = [one for one in weights if one.rows == tokens]
+    keys = [one for one in weights if one.rows != tokens]
+    given = sum(one.columns for one in keys)
+    groups = given // (2 * head)
+    fits = (
+        len(queries) == 2
+        and (queries[0].inner, queries[0].columns) == (hidden, heads * head)
+        and (queries[1].inner, queries[1].columns) == (heads * head, hidden)
+        and all(one.rows == attends.keys for one in keys)
+        and len({one.inner for one in keys}) == 1
+        and given == 2 * groups * head
+        and attends.value_head == head
+        and attends.seen.causal is False
+    )
+    if not fits:
+        raise Inexpressible(f"{layer.name} attends to other tokens in a way of its own")
+    matrices = sum(one.inner * one.columns for one in weights)
+    own = sum(p.numel() for p in module.get_submodule(layer.name).parameters())
+    sizes = {"heads": heads, "groups": groups, "head": head, "beside": own - matrices}
+    return Sizes({"kind": "attention", **sizes}, matrices)
+
+
+def child_of(layer: Part, module: str) -> str:
+    """The child of a layer that has a module. Of a list that has all of the layer, it
+    is the list's member."""
+    paths = [one.module.split(".") for one in layer.weights]
+    is_list = len({path[0] for path in paths}) == 1 and all(
+        len(path) > 1 and path[1].isdigit() for path in paths
+    )
+    return ".".join(module.split(".")[: 2 if is_list else 1])
+
+
+def is_inside(name: str, child: str) -> bool:
+    """Whether a module or a parameter is a child's own."""
+    return name == child or name.startswith(f"{child}.")
 
 
 def _place_of(layer: Part, module: str) -> int:

@@ -29,7 +29,8 @@ class Run:
     `model` is a name, a configuration of Hugging Face, or None where the file says
     none. `batch`, `layout` and `program` have the options of `ashlar predict`, with
     underscores. `arguments` are those of the framework `framework`, which the tool
-    reads with its rules: megatron, torchtitan or deepspeed. `unknown` may change the
+    reads with its rules: megatron, torchtitan or deepspeed; `towers` stand before the
+    decoder that these make. `unknown` may change the
     result, `not_read` changes nothing.
     """
 
@@ -40,6 +41,7 @@ class Run:
     program: dict[str, Any] = field(default_factory=dict)
     framework: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    towers: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     not_read: list[str] = field(default_factory=list)
@@ -72,7 +74,7 @@ class Run:
                 made[name] = getattr(self, name)
         if self.framework:
             made[self.framework] = self.arguments
-        for name in ("notes", "unknown", "not_read"):
+        for name in ("towers", "notes", "unknown", "not_read"):
             if getattr(self, name):
                 made[name] = getattr(self, name)
         return json.dumps(made, indent=1) + "\n"
@@ -97,3 +99,13 @@ def add_set(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a framework's argument in place of what the file says",
     )
+
+
+def add_frozen_towers(run: Run, frozen: Mapping[str, bool]) -> None:
+    """What a trainer freezes of what stands before the decoder, by its arguments."""
+    if not any(frozen.values()):
+        return
+    run.program["freeze"] = "towers"
+    if not all(frozen.values()):
+        told = " and ".join(frozen)
+        run.unknown.append(f"{told}, which differ: towers are taken to be frozen")

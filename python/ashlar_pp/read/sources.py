@@ -30,6 +30,7 @@ HEADS = (
     "AutoModelForAudioClassification",
     "AutoModel",
 )
+OF_BOTH = ("AutoModelForSeq2SeqLM", "AutoModelForSpeechSeq2Seq")
 
 
 @dataclass
@@ -163,7 +164,10 @@ def _class_of(transformers: Any, config: Any, head: str, folder: pathlib.Path) -
     for name in getattr(config, "architectures", None) or ():
         if hasattr(transformers, name):
             return getattr(transformers, name)
-    for name in HEADS:
+    heads = HEADS
+    if getattr(config, "is_encoder_decoder", False):
+        heads = (*OF_BOTH, *(name for name in HEADS if name not in OF_BOTH))
+    for name in heads:
         auto = getattr(transformers, name)
         if type(config) in auto._model_mapping:
             return auto

@@ -54,6 +54,8 @@ FILLING = {
     aten.masked_fill_.Scalar,
     aten.masked_fill_.Tensor,
 }
+# Operations that make and carry biases of positions.
+BIASES = {"embedding", "add", "where", "clone", "_to_copy"}
 STEPS = {
     "cumsum": "cumulative sum",
     "clamp": "clamp",
@@ -103,6 +105,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.made_of: dict[int, str] = {}  # copies of weights, by storage
         # Those that met activations since the last softmax; None: without values.
         self.masks: list[torch.Tensor | None] = []
+        # Masks that were added to what an embedding gives, by storage: to biases of
+        # positions, which hide nothing.
+        self.added: dict[int, tuple[torch.Tensor, ...]] = {}
 
     @property
     def module(self) -> str:
@@ -149,6 +154,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._assume(args[0])
         made = func(*args, **kwargs)
         self._remember_copies(name, tensors, made)
+        self._remember_biases(name, tensors, made)
         self._record(name, args, kwargs, made)
         return made
 
@@ -194,6 +200,37 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if weight and made.numel() == tensors[0].numel():
             self.made_of[_storage(made)] = weight
             self.alive.append(made.untyped_storage())
+
+    def _remember_biases(
+        self, name: str, tensors: list[torch.Tensor], made: Any
+    ) -> None:
+        if name not in BIASES or not _is_tensor(made):
+            return
+        tagged = [one for one in tensors if _storage(one) in self.added]
+        if name == "embedding" and self.weight(tensors[0]):
+            self.added[_storage(made)] = ()
+        elif len(tagged) == 1 and _storage(made) != _storage(tagged[0]):
+            masks = self.added[_storage(tagged[0])]
+            others = [one for one in tensors if one is not tagged[0] and one.dim() > 0]
+            hides = name == "where" and (
+                len(tensors) < 2 or tensors[1] is not tagged[0]
+            )
+            if hides or any(not self.known(one) or one.dim() < 2 for one in others):
+                return
+            self.added[_storage(made)] = (*masks, *others)
+        else:
+            return
+        self.alive.append(made.untyped_storage())
+
+    def seen_through(self, mask: torch.Tensor, queries: int, keys: int) -> Seen:
+        """What a mask without values lets queries see, if it is biases of positions
+        and known masks."""
+        if _storage(mask) not in self.added:
+            return Seen(causal=None)
+        open_ = torch.ones(queries, keys, dtype=torch.bool)
+        for one in self.added[_storage(mask)]:
+            open_ = open_ & opened(one)
+        return seen_by(open_, False, queries, keys)
 
     def _record(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], made: Any
@@ -312,7 +349,7 @@ class Attentions:
         queries, keys = query.shape[-2], key.shape[-2]
         mask = attn_mask
         if mask is not None and not recorder.known(mask):
-            seen = Seen(causal=None)
+            seen = recorder.seen_through(mask, queries, keys)
         else:
             seen = seen_by(mask, is_causal, queries, keys)
         head = query.shape[-1]
@@ -363,10 +400,15 @@ class _Kept:
         return tensor
 
 
-def walk(model: nn.Module, inputs: Mapping[str, Any] | Iterable[Any]) -> Walk:
+def walk(
+    model: nn.Module,
+    inputs: Mapping[str, Any] | Iterable[Any],
+    method: str = "__call__",
+) -> Walk:
     """Runs one forward of a model on the `meta` device.
 
-    `inputs` are its arguments, by name or in order. Raises `Unreadable`, with the
+    `inputs` are its arguments, by name or in order; `method` is another one that runs
+    a part of the model. Raises `Unreadable`, with the
     module and the reason, if the forward needs values of activations.
     """
     told = Walk()
@@ -380,10 +422,10 @@ def walk(model: nn.Module, inputs: Mapping[str, Any] | Iterable[Any]) -> Walk:
     call: Callable[[], Any]
     if isinstance(inputs, Mapping):
         named = dict(inputs)
-        call = lambda: model(**named)  # noqa: E731
+        call = lambda: getattr(model, method)(**named)  # noqa: E731
     else:
         ordered = tuple(inputs)
-        call = lambda: model(*ordered)  # noqa: E731
+        call = lambda: getattr(model, method)(*ordered)  # noqa: E731
     try:
         with (
             torch.autograd.graph.saved_tensors_hooks(kept.pack, kept.unpack),

@@ -131,7 +131,7 @@ std::string torchtitan_model(prediction const& p) {
   for (auto const& [name, made_by] : torchtitan_models) {
     auto const known = read_described_model(name).shape;
     if (known.kinds == a.kinds && known.layers == a.layers && known.hidden == a.hidden
-        && known.vocabulary == a.vocabulary && known.is_tied == a.is_tied)
+        && a.towers.empty() && known.vocabulary == a.vocabulary && known.is_tied == a.is_tied)
       return made_by;
   }
   return {};
@@ -214,6 +214,7 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
 std::string obstacle_of_model(framework const& f, prediction const& p) {
   std::string_view const name = f.name;
   if (p.asked.model.has_measured_layers()) return "measured layers do not say what they compute";
+  if (!p.asked.model.towers.empty()) return "nothing here writes arguments of parts before the decoder";
   if (p.asked.model.has_encoder())
     return "its attention sees all tokens, for which nothing here writes a file";
   std::string why;

@@ -24,11 +24,20 @@ void freeze_layers(std::string_view range, int count, ashlar::cost::frozen_parts
   for (int i = first; i <= last; ++i) frozen.layers[static_cast<std::size_t>(i)] = true;
 }
 
+bool freeze_tower(std::string_view name, ashlar::cost::architecture& model) {
+  bool is_one = name == all_towers;
+  for (ashlar::cost::tower& each : model.towers) {
+    if (name != all_towers && each.name != name) continue;
+    is_one = each.is_frozen = true;
+  }
+  return is_one;
+}
+
 }  // namespace
 
-ashlar::cost::frozen_parts frozen_parts_of(std::string_view text,
-                                           ashlar::cost::architecture const& model) {
-  ashlar::cost::frozen_parts frozen;
+void freeze(std::string_view text, ashlar::cost::architecture& model) {
+  ashlar::cost::frozen_parts& frozen = model.frozen = {};
+  for (ashlar::cost::tower& each : model.towers) each.is_frozen = false;
   for (;;) {
     auto const comma = text.find(',');
     std::string_view const part = text.substr(0, comma);
@@ -36,13 +45,15 @@ ashlar::cost::frozen_parts frozen_parts_of(std::string_view text,
       frozen.embedding = true;
     else if (part == "head")
       frozen.head = true;
+    else if (part == "layers")
+      frozen.layers.assign(model.layers.size(), true);
     else if (part.substr(0, layers_word.size()) == layers_word)
       freeze_layers(part.substr(layers_word.size()), model.layer_count(), frozen);
-    else
-      throw usage_error(
-          fmt::format("'{}' cannot be frozen; there are: embedding, head, layers=0-15 and layers=20",
-                      part.substr(0, 64)));
-    if (comma == text.npos) return frozen;
+    else if (!freeze_tower(part, model))
+      throw usage_error(fmt::format(
+          "'{}' cannot be frozen; there are: embedding, head, layers, layers=0-15 and layers=20{}",
+          part.substr(0, 64), model.towers.empty() ? "" : ", and towers, all or by their names"));
+    if (comma == text.npos) return;
     text.remove_prefix(comma + 1);
   }
 }

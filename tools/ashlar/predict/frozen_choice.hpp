@@ -7,9 +7,9 @@
 
 namespace tool {
 
-// Reads parts with commas: embedding, head, layers=0-15, layers=20; layers count from 0. Throws
-// usage_error.
-ashlar::cost::frozen_parts frozen_parts_of(std::string_view text,
-                                           ashlar::cost::architecture const& model);
+// Freezes parts with commas, and no others: embedding, head, layers, layers=0-15, layers=20, all towers
+// or some by their names; layers count from 0. Throws usage_error.
+inline constexpr std::string_view all_towers = "towers";
+void freeze(std::string_view text, ashlar::cost::architecture& model);
 
 }  // namespace tool

@@ -72,8 +72,11 @@ bool has_targets(architecture const& a) {
 
 void choose_lora(std::string const& text, prediction& p) {
   if (text.empty()) return;
-  if (!p.freeze.empty()) throw usage_error("--lora freezes the whole model: --freeze has no part left");
   architecture& a = p.asked.model;
+  if (!p.freeze.empty() && !(a.frozen == ashlar::cost::frozen_parts{}))
+    throw usage_error("--lora freezes the whole model: --freeze has no part left but towers");
+  if (a.has_cross_attention())
+    throw usage_error("--lora: adapters beside attention to an encoder's tokens are not counted");
   if (a.has_measured_layers())
     throw usage_error("--lora: measured layers say nothing of the matrices that adapters are beside");
   std::string_view left = text;
@@ -103,6 +106,8 @@ void choose_frozen_weights(std::string const& text, prediction& p) {
   architecture& a = p.asked.model;
   if (!a.lora.are_any())
     throw usage_error("--frozen-weights: packed weights do not train; --lora adds what does");
+  if (!a.towers.empty())
+    throw usage_error("--frozen-weights: whether a tower is packed, too, is not known");
   if (a.has_experts())
     throw usage_error(
         "--frozen-weights: releases of transformers differ in whether routed experts are packed");

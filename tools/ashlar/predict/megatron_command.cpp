@@ -4,6 +4,7 @@
 #include "files/files.hpp"
 #include "options/number_option.hpp"
 #include "predict/megatron_arguments.hpp"
+#include "predict/megatron_encoder.hpp"
 #include "predict/megatron_flags.hpp"
 #include "predict/megatron_names.hpp"
 #include "predict/megatron_words.hpp"
@@ -171,6 +172,7 @@ void megatron_command::refuse_others() const {
     fail(fmt::format("runs {}: {}", program_, why));
   for (auto const& [name, value] : all_) {
     if (value == "false" || value == "False" || value == "null" || value == "None") continue;
+    if (trains_encoder_decoder(program_) && is_of_both(name)) continue;
     if (std::string const why = why_not_predicted(name); !why.empty())
       fail(fmt::format("has {}{}: {}, and is not predicted", with_hyphens(name), place_of(name), why));
   }

@@ -250,7 +250,8 @@ void count_norms(megatron_command& a, architecture& model, long long sequence) {
 
 }  // namespace
 
-described_model megatron_description(megatron_command& a, std::string const& path, long long sequence) {
+described_model megatron_description(megatron_command& a, std::string const& path, long long sequence,
+                                     long long encoder_tokens) {
   std::string const pattern = hybrid_pattern(a);
   if (!pattern.empty()) a.ignore({"num_layers"});
   described_model made = described_keys(general_keys(a, pattern), path);
@@ -258,6 +259,7 @@ described_model megatron_description(megatron_command& a, std::string const& pat
   count_norms(a, made.shape, sequence);
   bool const has_pairs = !a.has("bert_no_binary_head");
   if (trains_encoder(a.program())) make_encoder(a, has_pairs, made.shape);
+  if (encoder_tokens > 0) make_encoder_decoder(a, encoder_tokens, made.shape);
   return made;
 }
 
@@ -316,6 +318,7 @@ void ignore_description(megatron_command& a) {
             "moe_router_enable_expert_bias",
             "max_position_embeddings",
             "bert_no_binary_head",
+            "relative_attention_num_buckets",
             "spec"});
 }
 

@@ -20,7 +20,7 @@ struct kind_of_name {
 
 struct name_table {
   std::vector<kind_of_name> programs;
-  std::vector<std::string> encoders, parts_of_models;
+  std::vector<std::string> encoders, encoder_decoders, parts_of_models;
 };
 
 std::vector<std::string> texts_of(nlohmann::json const& list) {
@@ -29,7 +29,10 @@ std::vector<std::string> texts_of(nlohmann::json const& list) {
 
 name_table made_names() {
   nlohmann::json const table = nlohmann::json::parse(embedded_megatron_names());
-  name_table made{{}, texts_of(table["encoders"]), texts_of(table["parts_of_models"])};
+  name_table made{{},
+                  texts_of(table["encoders"]),
+                  texts_of(table["encoder_decoders"]),
+                  texts_of(table["parts_of_models"])};
   for (nlohmann::json const& kind : table["programs"])
     made.programs.push_back({texts_of(kind["begins"]), texts_of(kind["is"]), texts_of(kind["unless"]),
                              kind["why"].get<std::string>(), kind.value("trains", false)});
@@ -92,6 +95,10 @@ bool may_train(std::string_view program) {
 
 bool trains_encoder(std::string_view program) {
   return begins_one(names().encoders, words_of_program(program));
+}
+
+bool trains_encoder_decoder(std::string_view program) {
+  return begins_one(names().encoder_decoders, words_of_program(program));
 }
 
 bool tells_of_model(std::string_view argument) {

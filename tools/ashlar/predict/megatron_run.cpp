@@ -3,7 +3,9 @@
 #include "predict/given_sizes.hpp"
 #include "predict/megatron_command.hpp"
 #include "predict/megatron_description.hpp"
+#include "predict/megatron_encoder.hpp"
 #include "predict/megatron_facts.hpp"
+#include "predict/megatron_names.hpp"
 #include "predict/megatron_stages.hpp"
 
 #include <fmt/core.h>
@@ -145,17 +147,27 @@ void read_optimizer(megatron_command& a, option_words& o) {
   o["offload-optimizer"] = "true";
 }
 
+// The tokens of the encoder as an option.
+std::string encoder_of(megatron_command& a, described_model const& model, long long tokens) {
+  if (model.shape.towers.size() != 1) a.fail("trains an encoder and a decoder, which --model has not");
+  return fmt::format("{}={}", model.shape.towers[0].name, tokens);
+}
+
 framework_run read_command(megatron_command& a, std::string const& path, beside_file const& with) {
   given_sizes const beside(with.given);
   framework_run run;
   option_words& o = run.options;
   for (char const* name : {"vocab_size", "padded_vocab_size"})
     if (beside.has("vocab-size")) a.set(name, with.given.at("vocab-size"));
+  long long const encoder_tokens = trains_encoder_decoder(a.program()) ? name_sizes_of_decoder(a) : 0;
   if (with.model != nullptr)
     ignore_description(a);
   else
     run.model = megatron_description(
-        a, path, beside.has("sequence") ? beside.number("sequence") : a.number("seq_length", 0));
+        a, path, beside.has("sequence") ? beside.number("sequence") : a.number("seq_length", 0),
+        encoder_tokens);
+  if (encoder_tokens > 0)
+    o["tower-tokens"] = encoder_of(a, with.model != nullptr ? *with.model : *run.model, encoder_tokens);
   // A size that the command line gives need not be in the file.
   auto const size = [&](char const* option, char const* argument, long long otherwise) {
     a.ignore({argument});

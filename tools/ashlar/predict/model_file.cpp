@@ -25,6 +25,8 @@ using ashlar::cost::feed_forward_kind;
 using ashlar::cost::layer;
 using ashlar::cost::mixer;
 using ashlar::cost::mixer_kind;
+using ashlar::cost::tower;
+using ashlar::cost::tower_product;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
@@ -64,6 +66,16 @@ constexpr std::array model_sizes{
 constexpr std::array model_flags{std::pair{"is_tied", &architecture::is_tied},
                                  std::pair{"repeats", &architecture::repeats}};
 
+constexpr std::array tower_sizes{std::pair{"hidden", &tower::hidden},
+                                 std::pair{"tokens", &tower::tokens},
+                                 std::pair{"beside", &tower::beside}};
+constexpr std::array tower_flags{std::pair{"continues", &tower::continues},
+                                 std::pair{"keeps_all", &tower::keeps_all}};
+constexpr std::array product_sizes{std::pair{"rows", &tower_product::rows},
+                                   std::pair{"inner", &tower_product::inner},
+                                   std::pair{"columns", &tower_product::columns}};
+constexpr std::array product_flags{std::pair{"is_ahead", &tower_product::is_ahead}};
+
 constexpr long long module_file_version = 1;
 constexpr double largest_size = 1e15;
 constexpr long long most_layers_of_a_file = 100'000;
@@ -89,18 +101,46 @@ char const* name_in(Kinds const& kinds, Kind kind) {
   return "none";
 }
 
+ordered_json json_of(mixer const& m) {
+  ordered_json made{{"kind", name_in(mixer_kinds, m.kind)}};
+  write_part(made, m, mixer_sizes, mixer_flags);
+  return made;
+}
+
 ordered_json json_of(layer const& l) {
-  ordered_json mix{{"kind", name_in(mixer_kinds, l.mix.kind)}},
-      feed{{"kind", name_in(feed_kinds, l.feed.kind)}};
-  write_part(mix, l.mix, mixer_sizes, mixer_flags);
+  ordered_json made{{"mix", json_of(l.mix)}}, feed{{"kind", name_in(feed_kinds, l.feed.kind)}};
+  if (l.cross.kind != mixer_kind::none) made["cross"] = json_of(l.cross);
   write_part(feed, l.feed, feed_sizes, feed_flags);
-  return {{"mix", mix}, {"feed", feed}};
+  made["feed"] = std::move(feed);
+  return made;
+}
+
+// The layers of a model or of a tower.
+void write_layers(ordered_json& made, std::vector<layer> const& kinds, std::vector<int> const& layers) {
+  made["kinds"] = ordered_json::array();
+  for (layer const& l : kinds) made["kinds"].push_back(json_of(l));
+  made["layers"] = layers;
+}
+
+ordered_json json_of(tower const& t) {
+  ordered_json made{{"name", t.name}};
+  write_part(made, t, tower_sizes, tower_flags);
+  if (t.inputs > 1) made["inputs"] = t.inputs;
+  if (!t.layers.empty()) write_layers(made, t.kinds, t.layers);
+  for (tower_product const& each : t.products) {
+    ordered_json product;
+    write_part(product, each, product_sizes, product_flags);
+    made["products"].push_back(std::move(product));
+  }
+  return made;
 }
 
 // Frozen parts as --freeze has them.
 std::string frozen_words(architecture const& a) {
   std::string words;
   auto const add = [&](std::string const& word) { words += (words.empty() ? "" : ",") + word; };
+  for (tower const& each : a.towers)
+    if (each.is_frozen) add(each.name);
   if (a.frozen.embedding) add("embedding");
   if (a.frozen.head) add("head");
   for (int i = 0; i < a.layer_count(); ++i)
@@ -122,6 +162,10 @@ class model_reader : json_reader {
     double const outside = from.contains("left_out") ? left_out(from["left_out"], made) : 0;
     if (from.contains("parameters")) must_agree(from["parameters"], made.shape, outside);
     return made;
+  }
+
+  void read_towers(json const& from, architecture& a) const {
+    for (json const& each : list(from, "towers")) a.towers.push_back(tower_in(each, a));
   }
 
  private:
@@ -159,26 +203,54 @@ class model_reader : json_reader {
   void read(json const& from, architecture& a) const {
     for (char const* needed : {"hidden", "vocabulary"})
       number(at(from, needed), needed, 1, largest_size);
-    for (json const& each : list(at(from, "kinds"), "kinds")) a.kinds.push_back(kind(each));
-    for (json const& each : list(at(from, "layers"), "layers")) {
-      if (static_cast<long long>(a.layers.size()) >= most_layers_of_a_file)
-        fail(each, "too many layers");
-      a.layers.push_back(
-          static_cast<int>(whole(each, "layers", 0, static_cast<long long>(a.kinds.size()) - 1)));
-    }
+    read_layers(from, a.kinds, a.layers);
+    if (from.contains("towers")) read_towers(from["towers"], a);
     if (a.layers.empty()) fail(from, "has no layers");
     read_part(from, a, model_sizes, model_flags,
-              {"kinds", "layers", "predictor", "predictions", "freeze"});
+              {"kinds", "layers", "towers", "predictor", "predictions", "freeze"});
     if (from.contains("predictor")) a.predictor = kind(from["predictor"]);
     if (from.contains("predictions"))
       a.predictions = static_cast<int>(whole(from["predictions"], "predictions", 0, 1000));
     if (from.contains("freeze")) {
       try {
-        a.frozen = frozen_parts_of(text(from["freeze"], "freeze"), a);
+        freeze(text(from["freeze"], "freeze"), a);
       } catch (usage_error const& e) {
         fail(from["freeze"], fmt::format("\"freeze\": {}", e.what()));
       }
     }
+  }
+
+  void read_layers(json const& from, std::vector<layer>& kinds, std::vector<int>& layers) const {
+    for (json const& each : list(at(from, "kinds"), "kinds")) kinds.push_back(kind(each));
+    for (json const& each : list(at(from, "layers"), "layers")) {
+      if (static_cast<long long>(layers.size()) >= most_layers_of_a_file) fail(each, "too many layers");
+      layers.push_back(
+          static_cast<int>(whole(each, "layers", 0, static_cast<long long>(kinds.size()) - 1)));
+    }
+  }
+
+  // Names are words of --freeze and --tower-tokens.
+  tower tower_in(json const& from, architecture const& a) const {
+    tower made;
+    made.name = text(at(object(from, "towers"), "name"), "name");
+    bool is_word = !made.name.empty() && made.name.find_first_of(",= ") == std::string::npos
+                   && made.name != "embedding" && made.name != "head" && made.name != all_towers;
+    for (tower const& each : a.towers) is_word = is_word && each.name != made.name;
+    if (!is_word)
+      fail(from["name"],
+           "a tower has a name of its own, without commas, spaces and =; not embedding, towers or "
+           "head");
+    if (from.contains("layers")) read_layers(from, made.kinds, made.layers);
+    if (from.contains("inputs"))
+      made.inputs = static_cast<int>(whole(from["inputs"], "inputs", 1, 100'000));
+    if (from.contains("products"))
+      for (json const& each : list(from["products"], "products")) {
+        made.products.emplace_back();
+        read_part(object(each, "products"), made.products.back(), product_sizes, product_flags, {});
+      }
+    read_part(from, made, tower_sizes, tower_flags, {"name", "kinds", "layers", "inputs", "products"});
+    if (made.tokens != std::floor(made.tokens)) fail(from["tokens"], "tokens are a whole number");
+    return made;
   }
 
   template <class Part, class Sizes, class Flags>
@@ -213,16 +285,21 @@ class model_reader : json_reader {
     }
     fail(from["kind"], fmt::format("no kind '{}' is known; there are:{}", word.substr(0, 64), all));
   }
+  mixer mixer_in(json const& from) const {
+    mixer made;
+    made.kind = kind_in(from, mixer_kinds);
+    read_part(from, made, mixer_sizes, mixer_flags, {"kind"});
+    bool const attends = made.kind == mixer_kind::attention;
+    if (attends && (!(made.groups > 0) || std::fmod(made.heads, made.groups) > 0))
+      fail(from, fmt::format("has {} heads of attention, which are no multiple of its {} key heads",
+                             made.heads, made.groups));
+    return made;
+  }
   layer kind(json const& from) const {
     layer made;
     for (auto const& [key, value] : object(from, "kinds").items())
-      if (key == "mix") {
-        made.mix.kind = kind_in(object(value, "mix"), mixer_kinds);
-        read_part(value, made.mix, mixer_sizes, mixer_flags, {"kind"});
-        bool const attends = made.mix.kind == mixer_kind::attention;
-        if (attends && (!(made.mix.groups > 0) || std::fmod(made.mix.heads, made.mix.groups) > 0))
-          fail(value, fmt::format("has {} heads of attention, which are no multiple of its {} key heads",
-                                  made.mix.heads, made.mix.groups));
+      if (key == "mix" || key == "cross") {
+        (key == "mix" ? made.mix : made.cross) = mixer_in(object(value, key.c_str()));
       } else if (key == "feed") {
         made.feed.kind = kind_in(object(value, "feed"), feed_kinds);
         read_part(value, made.feed, feed_sizes, feed_flags, {"kind"});
@@ -245,9 +322,8 @@ ordered_json json_of(described_model const& model) {
   if (!model.type.empty()) made["type"] = model.type;
   if (!model.left_out.empty()) made["left_out"] = model.left_out;
   write_part(shape, a, model_sizes, model_flags);
-  shape["kinds"] = ordered_json::array();
-  for (layer const& l : a.kinds) shape["kinds"].push_back(json_of(l));
-  shape["layers"] = a.layers;
+  write_layers(shape, a.kinds, a.layers);
+  for (tower const& each : a.towers) shape["towers"].push_back(json_of(each));
   if (a.predictions > 0) {
     shape["predictor"] = json_of(a.predictor);
     shape["predictions"] = a.predictions;
@@ -259,6 +335,10 @@ ordered_json json_of(described_model const& model) {
 
 bool is_model_file(json const& root) {
   return root.is_object() && (root.contains("ashlar_model") || root.contains("architecture"));
+}
+
+void read_towers(json_text const& source, json const& from, architecture& into) {
+  model_reader(source).read_towers(from, into);
 }
 
 described_model model_in(json_text const& source, json const& model) {

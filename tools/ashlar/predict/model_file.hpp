@@ -20,4 +20,7 @@ bool is_model_file(nlohmann::json const& root);
 // do not add up to those that the file gives, and with the file's reason if it has no architecture.
 described_model model_in(json_text const& source, nlohmann::json const& model);
 
+// Adds the towers of a list of them. Throws input_error likewise.
+void read_towers(json_text const& source, nlohmann::json const& from, ashlar::cost::architecture& into);
+
 }  // namespace tool

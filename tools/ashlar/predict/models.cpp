@@ -179,7 +179,7 @@ void read_frozen(model_config const& config, ashlar::cost::architecture& model) 
   std::string const parts = config.word({"freeze"}, "");
   if (parts.empty()) return;
   try {
-    model.frozen = frozen_parts_of(parts, model);
+    freeze(parts, model);
   } catch (usage_error const& e) {
     config.fail(fmt::format("\"freeze\": {}", e.what()));
   }

@@ -14,6 +14,7 @@
 #include "predict/offload_choice.hpp"
 #include "predict/recomputation_choice.hpp"
 #include "predict/schedule_choice.hpp"
+#include "predict/tower_choice.hpp"
 #include "predict/words.hpp"
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -135,9 +136,15 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("NAME|FILE");
   add_lanes_option(command, q.layout.lanes);
   command
+      .add_option(
+          "--tower-tokens", o.tower_tokens,
+          "of a part before the decoder, tokens of an input and inputs of a sequence, in place of "
+          "the model's: vision_tower=1024x4, with commas")
+      ->type_name("NAME=TOKENSxINPUTS");
+  command
       .add_option("--freeze", o.freeze,
-                  "parts whose parameters do not train: embedding, head, layers=0-15, with commas; in "
-                  "place of the model's own \"freeze\"")
+                  "parts whose parameters do not train: embedding, head, layers=0-15, towers or their "
+                  "names, with commas; in place of the model's own \"freeze\"")
       ->type_name("PARTS");
   command
       .add_option(
@@ -190,13 +197,17 @@ prediction prepare(question_options const& o, described_model model,
                     [&](std::string const& kind) { return is_of_kind(each.device, kind); });
   }
   p.freeze = o.freeze;
-  if (!o.freeze.empty()) {
+  if (o.freeze == all_towers && q.model.towers.empty()) {
+    p.freeze.clear();  // what a recipe says of all models
+  } else if (!o.freeze.empty()) {
     try {
-      q.model.frozen = frozen_parts_of(o.freeze, q.model);
+      freeze(o.freeze, q.model);
     } catch (usage_error const& e) {
       throw usage_error(fmt::format("--freeze: {}", e.what()));
     }
   }
+  if (!o.tower_tokens.empty()) choose_tower_tokens(o.tower_tokens, p);
+  check_tower_tokens(p);
   choose_lora(o.lora, p);
   choose_frozen_weights(o.frozen_weights, p);
   q.program.facts = facts_of(o.facts);

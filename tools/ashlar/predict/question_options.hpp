@@ -14,7 +14,7 @@ namespace tool {
 
 struct question_options {
   std::string model, cluster, layout, recompute, offload, freeze, lora, frozen_weights, schedule, costs,
-      facts;
+      facts, tower_tokens;
   int vocabulary = 0;            // 0: the model's
   ashlar::cost::question asked;  // its sizes; data 0: what follows from the others
 

@@ -4,6 +4,7 @@
 #include "predict/facts_choice.hpp"
 #include "predict/machines.hpp"
 #include "predict/report_words.hpp"
+#include "predict/tower_choice.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
 #include <ashlar/cost/question/stage_devices.hpp>
@@ -20,12 +21,6 @@ namespace {
 
 using ashlar::cost::memory_parts;
 using ashlar::cost::question;
-
-std::string count_words(double n) {
-  if (n >= 1e9) return fmt::format("{:.3f} billion", n / 1e9);
-  if (n >= 1e6) return fmt::format("{:.1f} million", n / 1e6);
-  return fmt::format("{:.0f}", n);
-}
 
 char const* program_words(prediction const& p) {
   using ashlar::cost::program_kind;
@@ -149,7 +144,10 @@ std::string fit_word(prediction const& p) {
 std::vector<std::string> remarks_on(prediction const& p) {
   std::vector<std::string> all;
   if (!p.model.left_out.empty())
-    all.push_back(fmt::format("without {}: the decoder alone", p.model.left_out));
+    all.push_back(fmt::format("without {}{}", p.model.left_out,
+                              p.asked.model.towers.empty() ? ": the decoder alone" : ""));
+  std::vector<std::string> const towers = remarks_on_towers(p);
+  all.insert(all.end(), towers.begin(), towers.end());
   if (!p.not_read.empty()) all.push_back("not read: " + p.not_read);
   all.insert(all.end(), p.notes.begin(), p.notes.end());
   if (!p.not_known.empty())

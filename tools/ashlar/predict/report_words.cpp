@@ -8,6 +8,12 @@
 
 namespace tool {
 
+std::string count_words(double n) {
+  if (n >= 1e9) return fmt::format("{:.3f} billion", n / 1e9);
+  if (n >= 1e6) return fmt::format("{:.1f} million", n / 1e6);
+  return fmt::format("{:.0f}", n);
+}
+
 std::string gap_words(prediction const& p) {
   using ashlar::cost::interval_gap;
   ashlar::cost::measured_sizes const& l = p.constants.around.largest;

@@ -21,6 +21,9 @@ inline constexpr std::array memory_names{
     std::pair{"framework", &ashlar::cost::memory_parts::framework},
 };
 
+// "8.030 billion".
+std::string count_words(double n);
+
 // The reason why nothing shows how far off the step is.
 std::string gap_words(prediction const& p);
 

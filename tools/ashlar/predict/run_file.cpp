@@ -26,10 +26,10 @@ constexpr int format_version = 1;
 
 // The options that each section may have. Keys have underscores in the place of hyphens; --batch is
 // "sequences".
-constexpr std::array options_of_batch{"sequence", "batch", "micro-batch"};
+constexpr std::array options_of_batch{"sequence", "batch", "micro-batch", "tower-tokens"};
 constexpr std::array options_of_program{
     "precision",       "stack", "attention", "sequence-parallel", "dispatch-fp8", "delay-weights",
-    "sum-copies-once", "fact",  "lora",      "frozen-weights"};
+    "sum-copies-once", "fact",  "lora",      "frozen-weights",    "freeze"};
 constexpr std::array options_of_layout{
     "tensor", "pipeline", "chunks",      "context",        "expert",          "expert-tensor",
     "data",   "sharding", "shard-ranks", "weight-ranks",   "recompute",       "offload-activations",
@@ -61,6 +61,10 @@ class run_reader : json_reader {
     read_section("program", options_of_program);
     framework_run made = arguments();
     if (beside_.model == nullptr && root_.contains("model")) read_model(made);
+    if (root_.contains("towers") && beside_.model == nullptr) {
+      if (!made.model) fail(root_["towers"], "has towers, but no decoder behind them");
+      read_towers(source_, root_["towers"], made.model->shape);
+    }
     replace_options(made.options, said_);
     if (micro_batches_ > 0) count_batch(made.options);
     for (auto const& [key, text] :
@@ -179,7 +183,7 @@ json_text read_run_text(std::string const& path) {
   for (auto const& [key, value] : run.root().items()) {
     constexpr std::array known{"format", "version", "model",    "cluster",    "batch",
                                "layout", "program", "megatron", "torchtitan", "deepspeed",
-                               "notes",  "unknown", "not_read"};
+                               "towers", "notes",   "unknown",  "not_read"};
     if (std::find(known.begin(), known.end(), key) == known.end())
       read.fail(value, fmt::format("\"{}\" means nothing in a run", key.substr(0, 64)));
   }
@@ -218,11 +222,13 @@ std::string run_text(prediction const& p) {
     throw usage_error("a file of a run has no measured layers: they are a file of their own");
   described_model model = p.model;
   if (p.lora.empty()) model.shape = p.asked.model;  // with what is frozen
+  model.shape.towers = p.asked.model.towers;
   ordered_json made{{"format", format_name}, {"version", format_version}, {"model", json_of(model)}};
   made["cluster"] = json_of(p.asked.cluster);
   option_list options = options_list(p);
   if (!p.costs.empty()) options.emplace_back("costs", p.costs);
   for (auto const& [name, value] : options) {
+    if (std::string_view(name) == "freeze") continue;  // the model has it
     std::string const key = key_of(name);
     for (auto const& [section, option] : {std::pair{"batch", option_of(options_of_batch, key)},
                                           std::pair{"layout", option_of(options_of_layout, key)},

@@ -243,6 +243,7 @@ option_list options_list(prediction const& p) {
   if (q.program.delays_weights) all.emplace_back("delay-weights", "");
   add("layout", p.layout);
   add("freeze", p.freeze);
+  add("tower-tokens", p.tower_tokens);
   add("lora", p.lora);
   add("frozen-weights", p.frozen_weights);
   add("schedule", p.schedule);

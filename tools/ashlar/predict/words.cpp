@@ -160,6 +160,17 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
     case requirement::machine_has_the_format:
       return fmt::format("precision {}: {}", word_for(format_choices, q.program.format),
                          lacking_format_words("the machine", lacking(q.cluster, q.program.format)));
+    case requirement::towers_have_whole_inputs:
+      return fmt::format(
+          "--context {}: whether context ranks divide the inputs of a tower differs between programs; "
+          "a model with one is predicted with --context 1",
+          e.number);
+    case requirement::cross_attention_has_one_stage:
+      return fmt::format(
+          "--pipeline {}: layers that attend to an encoder's tokens get these on one stage alone; such "
+          "a "
+          "model is predicted with --pipeline 1",
+          e.number);
     case requirement::layout_is_small_enough:
       return fmt::format("--layout has more than {} letters when it is written out", e.limit);
   }

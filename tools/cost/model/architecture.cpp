@@ -14,8 +14,30 @@ void architecture::add(layer const& l) {
   layers.push_back(static_cast<int>(kind));
 }
 
+bool architecture::freezes_any() const {
+  for (tower const& t : towers)
+    if (t.is_frozen) return true;
+  return !(frozen == frozen_parts{});
+}
+
+bool architecture::trains(tower const& t) const { return tower_trained_parameters(*this, t) > 0; }
+
+bool architecture::has_gradients_before_tower(std::size_t number) const {
+  for (std::size_t i = number; i > 0 && towers[i].continues; --i)
+    if (trains(towers[i - 1])) return true;
+  return false;
+}
+
+gradient_kind architecture::gradients_of_tower(std::size_t number) const {
+  bool const own = trains(towers[number]);
+  if (own && !lora.are_any()) return gradient_kind::all;
+  return own || has_gradients_before_tower(number) ? gradient_kind::inputs : gradient_kind::none;
+}
+
 int architecture::first_trained() const {
   if (lora.are_any() || trains_embedding()) return 0;
+  for (tower const& t : towers)
+    if (trains(t)) return 0;
   int first = 0;
   while (first < layer_count() && frozen.has_layer(first)) ++first;
   return first;
@@ -41,6 +63,12 @@ bool architecture::has_state_space() const {
 bool architecture::has_encoder() const {
   for (layer const& l : kinds)
     if (l.mix.sees_all) return true;
+  return false;
+}
+
+bool architecture::has_cross_attention() const {
+  for (layer const& l : kinds)
+    if (l.cross.kind != mixer_kind::none) return true;
   return false;
 }
 
@@ -115,8 +143,18 @@ double beside_expert_matrices(architecture const& a, feed_forward const& f) {
   return a.hidden * f.experts + 2 * a.hidden * f.latent + dense_matrices(a, f, f.shared_width);
 }
 
+double cross_key_matrices(architecture const& a, mixer const& m) {
+  double const read = a.towers.empty() ? 0 : a.towers.back().width();
+  return m.kind == mixer_kind::none ? 0 : 2 * read * m.groups * m.head;
+}
+
+double cross_matrices(architecture const& a, mixer const& m) {
+  double const own = m.kind == mixer_kind::none ? 0 : (m.has_gate ? 3 : 2) * a.hidden * m.heads * m.head;
+  return own + cross_key_matrices(a, m);
+}
+
 double layer_matrices(architecture const& a, layer const& l, double experts) {
-  double const all = mixer_matrices(a, l.mix);
+  double const all = mixer_matrices(a, l.mix) + cross_matrices(a, l.cross);
   switch (l.feed.kind) {
     case feed_forward_kind::dense:
       return all + dense_matrices(a, l.feed, l.feed.width);
@@ -190,28 +228,71 @@ double head_adapter_parameters(architecture const& a) {
 
 namespace architecture_detail {
 
-inline void must_know_its_layers(architecture const& a) {
-  for (int each : a.layers)
-    if (each < 0 || static_cast<std::size_t>(each) >= a.kinds.size())
+inline void must_know(std::vector<int> const& layers, std::vector<layer> const& kinds) {
+  for (int each : layers)
+    if (each < 0 || static_cast<std::size_t>(each) >= kinds.size())
       throw unpredictable(requirement::model_is_whole, each);
+}
+
+inline void must_know_its_layers(architecture const& a) {
+  must_know(a.layers, a.kinds);
+  for (tower const& each : a.towers) must_know(each.layers, each.kinds);
 }
 
 inline double layer_all(architecture const& a, layer const& l, double experts) {
   if (!l.measured.empty()) return l.measured.front().parameters * l.measured.front().tensor;
-  return layer_matrices(a, l, experts) + l.mix.beside + l.feed.beside;
+  return layer_matrices(a, l, experts) + l.mix.beside + l.cross.beside + l.feed.beside;
+}
+
+inline double all_layers(architecture const& a, bool active) {
+  double sum = 0;
+  for (int i = 0; i < a.layer_count(); ++i)
+    sum += layer_all(a, a.at(i), active ? a.at(i).feed.chosen : a.at(i).feed.experts);
+  return sum;
+}
+
+inline double tower_all(architecture const& a, tower const& t, bool active) {
+  double sum = t.beside + all_layers(architecture_of(a, t), active);
+  for (tower_product const& each : t.products) sum += each.inner * each.columns;
+  return sum;
 }
 
 // The layers between the first table and the head.
 inline double body(architecture const& a, bool active) {
-  double sum = a.beside;
-  for (int i = 0; i < a.layer_count(); ++i)
-    sum += layer_all(a, a.at(i), active ? a.at(i).feed.chosen : a.at(i).feed.experts);
+  double sum = a.beside + all_layers(a, active);
+  for (tower const& each : a.towers) sum += tower_all(a, each, active);
   if (a.embedding_width() < a.hidden || a.embedding_width() > a.hidden)
     sum += 2 * a.hidden * a.embedding_width();
   return sum;
 }
 
 }  // namespace architecture_detail
+
+architecture architecture_of(architecture const& a, tower const& t) {
+  architecture made;
+  made.hidden = t.hidden;
+  made.kinds = t.kinds;
+  made.layers = t.layers;
+  if (!t.is_frozen) made.lora = a.lora;
+  return made;
+}
+
+double tower_parameters(architecture const& a, tower const& t) {
+  return architecture_detail::tower_all(a, t, false);
+}
+
+double tower_active_parameters(architecture const& a, tower const& t) {
+  return architecture_detail::tower_all(a, t, true);
+}
+
+double tower_trained_parameters(architecture const& a, tower const& t) {
+  if (t.is_frozen) return 0;
+  if (!a.lora.are_any()) return tower_parameters(a, t);
+  architecture const own = architecture_of(a, t);
+  double adapters = 0;
+  for (int i = 0; i < own.layer_count(); ++i) adapters += adapter_parameters(own, own.at(i));
+  return adapters;
+}
 
 double prediction_parameters(architecture const& a) {
   if (a.predictions <= 0) return 0;
@@ -235,9 +316,12 @@ double trained_parameters(architecture const& a) {
   if (a.lora.are_any()) {
     double adapters = head_adapter_parameters(a);
     for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
+    for (tower const& each : a.towers) adapters += tower_trained_parameters(a, each);
     return adapters;
   }
   double frozen = 0;
+  for (tower const& each : a.towers)
+    frozen += tower_parameters(a, each) - tower_trained_parameters(a, each);
   for (int i = 0; i < a.layer_count(); ++i)
     if (a.frozen.has_layer(i))
       frozen += architecture_detail::layer_all(a, a.at(i), a.at(i).feed.experts);

@@ -2,6 +2,7 @@
 #include <ashlar/cost/question/question.hpp>
 
 #include <cmath>
+#include <cstddef>
 
 namespace ashlar::cost {
 
@@ -56,15 +57,38 @@ inline bool is_whole(std::vector<measured_layer> const& all) {
   return true;
 }
 
+inline bool is_whole(architecture const& a, std::vector<layer> const& kinds,
+                     std::vector<int> const& layers) {
+  for (int each : layers)
+    if (each < 0 || static_cast<unsigned>(each) >= kinds.size()) return false;
+  for (layer const& l : kinds) {
+    bool const reads =
+        l.cross.kind == mixer_kind::none
+        || (l.cross.kind == mixer_kind::attention && !a.towers.empty() && a.towers.back().width() > 0);
+    if (!is_whole(a, l.mix) || !is_whole(a, l.cross) || !reads || !is_whole(l.feed)
+        || !is_whole(l.measured))
+      return false;
+  }
+  return true;
+}
+
+inline bool is_whole(architecture const& a, tower const& t) {
+  for (double each : {t.hidden, t.tokens, t.beside})
+    if (!is_size(each, true)) return false;
+  for (tower_product const& each : t.products)
+    if (!is_size(each.rows, true) || !is_size(each.inner) || !is_size(each.columns)) return false;
+  return t.inputs >= 1 && t.tokens <= 2e9 && (t.layers.empty() || is_size(t.hidden))
+         && is_whole(architecture_of(a, t), t.kinds, t.layers);
+}
+
 inline bool is_whole(architecture const& a) {
   if (!is_size(a.hidden) || !is_size(a.vocabulary, a.has_measured_layers())
       || !is_size(a.embedding, true) || !is_size(a.beside, true) || a.layers.empty() || a.predictions < 0
       || a.predictions > most_predictions)
     return false;
-  for (int each : a.layers)
-    if (each < 0 || static_cast<unsigned>(each) >= a.kinds.size()) return false;
-  for (layer const& l : a.kinds)
-    if (!is_whole(a, l.mix) || !is_whole(l.feed) || !is_whole(l.measured)) return false;
+  for (tower const& each : a.towers)
+    if (!is_whole(a, each)) return false;
+  if (!is_whole(a, a.kinds, a.layers)) return false;
   return a.predictions == 0 || (is_whole(a, a.predictor.mix) && is_whole(a.predictor.feed));
 }
 
@@ -105,6 +129,13 @@ inline void check_measured(question const& q) {
     for (std::size_t k = 0; !l.measured.empty() && k < q.cluster.kinds.size(); ++k)
       must(measured_on(l, q.layout.tensor, q.cluster.kinds[k].name) != nullptr,
            requirement::layers_are_measured, q.layout.tensor, static_cast<long long>(k));
+}
+
+// Tensor ranks have as many heads each.
+inline void check_heads(layer const& l, int tensor) {
+  for (double heads : {l.mix.heads, l.cross.heads})
+    must(heads < 1 || !(std::fmod(heads, tensor) > 0), requirement::heads_divide,
+         static_cast<long long>(heads), tensor);
 }
 
 // How the ranks of each dimension lie on nodes and kinds.
@@ -170,10 +201,17 @@ void check(question const& q) {
   long long const stage = all / l.pipeline;
   long long const expert_ranks = static_cast<long long>(l.expert) * l.expert_tensor;
   must(stage % expert_ranks == 0, requirement::expert_ranks_divide_a_stage, expert_ranks, stage);
+  for (tower const& each : q.model.towers)
+    must(1.0 * l.micro_batch * each.inputs <= 2e9, requirement::sizes_are_small_enough, l.micro_batch,
+         each.inputs);
+  for (tower const& each : q.model.towers)
+    for (layer const& kind : each.kinds) question_detail::check_heads(kind, l.tensor);
+  must(q.model.towers.empty() || l.context == 1, requirement::towers_have_whole_inputs, l.context);
+  must(!q.model.has_cross_attention() || l.pipeline == 1, requirement::cross_attention_has_one_stage,
+       l.pipeline);
   for (layer const& kind : q.model.kinds) {
-    double const heads = kind.mix.heads, experts = kind.feed.experts;
-    must(heads < 1 || !(std::fmod(heads, l.tensor) > 0), requirement::heads_divide,
-         static_cast<long long>(heads), l.tensor);
+    double const experts = kind.feed.experts;
+    question_detail::check_heads(kind, l.tensor);
     if (kind.feed.kind == feed_forward_kind::experts)
       must(!(std::fmod(experts, l.expert) > 0), requirement::experts_divide,
            static_cast<long long>(experts), l.expert);
@@ -217,43 +255,6 @@ double attention_span(int sequence, mixer const& m) {
   double const s = sequence, window = m.window, sides = m.sees_all ? 2 : 1;
   if (m.chunk > 0 && m.chunk < s) return sides * m.chunk / 2;
   return window > 0 && window < s ? window * (1 - window / (2 * sides * s)) : sides * s / 2;
-}
-
-namespace question_detail {
-
-// Operations per token of scores and their use.
-inline double attention_operations(int sequence, mixer const& m) {
-  if (m.kind == mixer_kind::attention) return 4 * attention_span(sequence, m) * m.heads * m.head;
-  if (m.kind == mixer_kind::compressed)
-    return 2 * attention_span(sequence, m) * m.heads * (m.nope + m.rope + m.value_head);
-  return 0;
-}
-
-}  // namespace question_detail
-
-double step_operations(architecture const& a, int sequence, int batch) {
-  double met = active_parameters(a) - (a.is_tied ? 0 : a.table_parameters()), attention = 0;
-  for (int i = 0; i < a.layer_count(); ++i)
-    attention += question_detail::attention_operations(sequence, a.at(i).mix);
-  if (a.predictions > 0) {
-    layer const& l = a.predictor;
-    double const block = layer_matrices(a, l, l.feed.chosen) + 2 * a.hidden * a.hidden;
-    met += a.predictions * (block + a.table_parameters());
-    attention += a.predictions * question_detail::attention_operations(sequence, l.mix);
-  }
-  // Frozen parts take no gradients of weights, nor of inputs if nothing before them trains.
-  int const first_trained = a.first_trained();
-  double less = a.trains_head() ? 0 : 2 * a.table_parameters();
-  for (int i = 0; i < a.layer_count() && a.freezes_any(); ++i) {
-    layer const& l = a.at(i);
-    gradient_kind const takes = a.gradients_of(i, first_trained);
-    double const own = layer_matrices(a, l, l.feed.chosen) + l.mix.beside + l.feed.beside;
-    if (takes != gradient_kind::all) less += 2 * own;
-    if (takes == gradient_kind::none)
-      less += 2 * own + 2 * question_detail::attention_operations(sequence, l.mix);
-  }
-  double const adapters = a.lora.are_any() ? trained_parameters(a) : 0;
-  return (6 * (met + adapters) + 3 * attention - less) * sequence * batch;
 }
 
 }  // namespace ashlar::cost

@@ -114,7 +114,8 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
   if (q.cluster.has_several_kinds() || q.model.has_measured_layers() || !q.measured.stages.empty()
-      || q.model.freezes_any() || q.model.has_encoder() || q.layout.offload.optimizer)
+      || q.model.freezes_any() || q.model.has_encoder() || !q.model.towers.empty()
+      || q.layout.offload.optimizer)
     return interval_gap::features;
   if (!q.cluster.device().is_measured) return interval_gap::machine;
   for (auto const& each : answer_detail::compared_sizes(q, largest))

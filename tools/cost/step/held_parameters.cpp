@@ -14,13 +14,13 @@ inline parameter_counts counts_of(architecture const& a, layout const& sizes, la
     made.dense = each.parameters;
     return made;
   }
-  double split = mixer_matrices(a, l.mix);
+  double split = mixer_matrices(a, l.mix) + cross_matrices(a, l.cross);
   if (l.feed.kind == feed_forward_kind::dense) split += dense_matrices(a, l.feed, l.feed.width);
   if (l.feed.kind == feed_forward_kind::experts) {
     split += beside_expert_matrices(a, l.feed);
     made.expert = expert_parameters(a, l.feed, l.feed.experts) / sizes.expert / sizes.expert_tensor;
   }
-  made.dense = split / sizes.tensor + l.mix.beside + l.feed.beside;
+  made.dense = split / sizes.tensor + l.mix.beside + l.cross.beside + l.feed.beside;
   return made;
 }
 
@@ -28,6 +28,22 @@ inline void add(parameter_counts const& counts, gradient_kind takes, held_parame
   held.all.add(counts);
   if (takes == gradient_kind::all) held.trained.add(counts);
   if (takes != gradient_kind::none) held.backward.add(counts);
+}
+
+// Products beside the layers are on every tensor rank.
+inline void add_tower(architecture const& a, std::size_t number, layout const& sizes,
+                      held_parameters& held) {
+  tower const& t = a.towers[number];
+  architecture const own = architecture_of(a, t);
+  gradient_kind const takes = a.gradients_of_tower(number);
+  for (int i = 0; i < own.layer_count(); ++i) {
+    add(counts_of(own, sizes, own.at(i)), takes, held);
+    if (own.lora.are_any())
+      add({.dense = adapter_parameters(own, own.at(i)) / sizes.tensor}, gradient_kind::all, held);
+  }
+  double beside = t.beside;
+  for (tower_product const& each : t.products) beside += each.inner * each.columns;
+  add({.dense = beside}, takes, held);
 }
 
 }  // namespace held_parameters_detail
@@ -51,6 +67,8 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
   }
   parameter_counts const table{.dense = padded_vocabulary(a, sizes.tensor) * a.embedding_width()
                                         / sizes.tensor};
+  for (std::size_t i = 0; i < a.towers.size() && s.has_embedding; ++i)
+    held_parameters_detail::add_tower(a, i, sizes, held);
   if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
   if (s.has_head && a.lora.are_any())
     add({.dense = head_adapter_parameters(a) / sizes.tensor}, gradient_kind::all, held);

@@ -1,6 +1,8 @@
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/operators.hpp>
+#include <ashlar/cost/step/tower_passes.hpp>
 
 #include <cstddef>
 
@@ -50,6 +52,17 @@ class keeper {
     return kept;
   }
 
+  // Attention to what the last tower made keeps keys and values of its tokens.
+  double of_cross(mixer const& m, recomputation again, bool trains) const {
+    if (m.kind == mixer_kind::none) return 0;
+    double const keys = cross_keys(q_.model, q_.sequence) / q_.sequence, gate = m.has_gate ? m.heads : 0;
+    double kept = norm(again, trains) + 4 * m.heads / tensor_
+                  + value_ * (2 * m.heads + gate + 2 * keys * m.groups) * m.head / tensor_;
+    if (stack_.writes_scores && !has(again, recomputation::attention | recomputation::full))
+      kept += (2 * value_ + 1) * m.heads / tensor_ * keys * q_.sequence;
+    return kept;
+  }
+
   double of(feed_forward const& f, recomputation again, bool trains) const {
     if (f.kind == feed_forward_kind::none) return 0;
     std::vector<adapted_matrix> const adapters = adapted_matrices(q_.model, f);
@@ -78,11 +91,11 @@ class keeper {
   double of_operators(layer const& l) const {
     mixer const& m = l.mix;
     double const value_head = m.kind == mixer_kind::compressed ? m.value_head : m.head;
-    double elements = m.heads * value_head / tensor_;
+    double elements = (m.heads * value_head + l.cross.heads * l.cross.head) / tensor_;
     for (operator_product const& each : operator_products(q_, l))
       if (each.is_kept) elements += each.out;
     if (tensor_ > 1) elements += 2 * q_.model.hidden / split();
-    return norm_input() + value_ * elements + 4 * m.heads / tensor_;
+    return norm_input() + value_ * elements + 4 * (m.heads + l.cross.heads) / tensor_;
   }
 
   // The share of these bytes that offloaded parts hold.
@@ -157,10 +170,32 @@ class keeper {
   double value_, input_, tensor_;
 };
 
-// Activations of one layer under this recomputation. `parts` are offloaded.
-inline kept_activations kept_of_layer(question const& q, layer const& l, recomputation again,
-                                      gradient_kind takes, offloaded parts, bool gathered,
-                                      constants const& c) {
+}  // namespace kept_detail
+
+double kept_bytes(question const& q, layer const& l, recomputation again, bool trains, bool gathered,
+                  constants const& c) {
+  kept_detail::keeper const keep(q);
+  if (has(again, recomputation::operators)) return keep.of_operators(l);
+  stack const s = stack_of(q);
+  double const h = q.model.hidden, t = q.layout.tensor;
+  double kept = keep.of(l.mix, again, trains) + keep.of_cross(l.cross, again, trains)
+                + keep.of(l.feed, again, trains);
+  if (s.is_classic) kept += 2 * h / keep.split();  // masks of dropout
+  if (s.is_plain) kept += c.kept_plain * h / t;
+  if (s.is_plain && gathered && trains) kept += 4 * h * (t - 1) / t;  // inputs of two products
+  return kept;
+}
+
+double leaving_bytes(question const& q, layer const& l, recomputation again, bool trains,
+                     offloaded parts, constants const& c) {
+  if (parts == offloaded::none) return 0;
+  if (has(parts, offloaded::all)) return kept_bytes(q, l, again, trains, false, c);
+  kept_detail::keeper const keep(q);
+  return keep.leaving(l.mix, again, trains, parts) + keep.leaving(l.feed, again, trains, parts);
+}
+
+kept_activations kept_of_layer(question const& q, layer const& l, recomputation again,
+                               gradient_kind takes, offloaded parts, bool gathered, constants const& c) {
   if (takes == gradient_kind::none) return {};
   if (measured_layer const* const m = measured_on(l, q.layout.tensor, q.cluster.kinds.front().name)) {
     bool const runs_again = has(again, recomputation::full);
@@ -177,7 +212,7 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
   kept_activations made{.bytes = kept_bytes(q, l, again, trains, gathered, c) * tokens};
   if (has(again, recomputation::full)) {
     made.whole = made.bytes;
-    made.bytes = handed_bytes(q) * q.model.hidden * tokens / keeper(q).split();
+    made.bytes = kept_detail::handed_bytes(q) * q.model.hidden * tokens / kept_detail::keeper(q).split();
     made.leaving = has(parts, offloaded::all) ? made.bytes : 0;
   } else {
     // Recomputed scores of one layer are negligible.
@@ -190,35 +225,12 @@ inline kept_activations kept_of_layer(question const& q, layer const& l, recompu
   return made;
 }
 
-}  // namespace kept_detail
-
-double kept_bytes(question const& q, layer const& l, recomputation again, bool trains, bool gathered,
-                  constants const& c) {
-  kept_detail::keeper const keep(q);
-  if (has(again, recomputation::operators)) return keep.of_operators(l);
-  stack const s = stack_of(q);
-  double const h = q.model.hidden, t = q.layout.tensor;
-  double kept = keep.of(l.mix, again, trains) + keep.of(l.feed, again, trains);
-  if (s.is_classic) kept += 2 * h / keep.split();  // masks of dropout
-  if (s.is_plain) kept += c.kept_plain * h / t;
-  if (s.is_plain && gathered && trains) kept += 4 * h * (t - 1) / t;  // inputs of two products
-  return kept;
-}
-
-double leaving_bytes(question const& q, layer const& l, recomputation again, bool trains,
-                     offloaded parts, constants const& c) {
-  if (parts == offloaded::none) return 0;
-  if (has(parts, offloaded::all)) return kept_bytes(q, l, again, trains, false, c);
-  kept_detail::keeper const keep(q);
-  return keep.leaving(l.mix, again, trains, parts) + keep.leaving(l.feed, again, trains, parts);
-}
-
 std::vector<kept_activations> kept_by_stage(question const& q, std::vector<stage> const& stages,
                                             bool gathered, constants const& c) {
   // Each kind of layer has an entry for: recomputed or not, offloaded or not, kind of gradients.
   std::vector<kept_activations> of_kind;
   auto const of = [&](layer const& l, recomputation again, gradient_kind takes, offloaded parts) {
-    return kept_detail::kept_of_layer(q, l, again, takes, parts, gathered, c);
+    return kept_of_layer(q, l, again, takes, parts, gathered, c);
   };
   for (layer const& l : q.model.kinds)
     for (recomputation again : {recomputation::none, q.layout.recompute})
@@ -239,6 +251,8 @@ std::vector<kept_activations> kept_by_stage(question const& q, std::vector<stage
                        + (q.layout.offload.in.have(i, s.first) ? 3 : 0) + takes]);
     }
     for (int i = 0; i < s.predictions; ++i) here.add(predictor);
+    for (std::size_t i = 0; i < q.model.towers.size() && s.has_embedding; ++i)
+      here.add(kept_of_tower(q, i, gathered, c));
     all.push_back(here);
   }
   return all;

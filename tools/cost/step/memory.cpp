@@ -61,6 +61,13 @@ inline double weight_bytes(question const& q, double each, held_parameters const
 // Bytes of the weights and gradients of two layers at work, fully sharded.
 inline double layers_at_work(question const& q, held_parameters const& held) {
   double read = 0, summed = 0;  // of the largest layer
+  for (tower const& t : q.model.towers)
+    for (layer const& l : t.kinds) {
+      double const matrices =
+          2 * layer_matrices(architecture_of(q.model, t), l, l.feed.experts) / q.layout.tensor;
+      read = max_of(read, matrices);
+      summed = max_of(summed, q.model.trains(t) && !q.model.lora.are_any() ? matrices : 0);
+    }
   for (layer const& l : q.model.kinds) {
     double const matrices = layer_matrices(q.model, l, l.feed.experts) / q.layout.tensor,
                  added = q.model.lora.pack() ? adapter_parameters(q.model, l) / q.layout.tensor : 0;

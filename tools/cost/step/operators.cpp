@@ -1,3 +1,4 @@
+#include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/operators.hpp>
 
 namespace ashlar::cost {
@@ -31,6 +32,14 @@ std::vector<operator_product> operator_products(question const& q, layer const& 
     add_adapted(adapted::keys_values_down, m.kv_rank + m.rope, h);
     add_adapted(adapted::keys_values_up, m.heads * (m.nope + m.value_head) / t, m.kv_rank);
     add_adapted(adapted::result, h, m.heads * m.value_head / t);
+  }
+  if (mixer const& x = l.cross; x.kind != mixer_kind::none) {
+    double const read = q.model.towers.back().width(),
+                 of_keys = cross_keys(q.model, q.sequence) / q.sequence * x.groups * x.head / t;
+    add((x.has_gate ? 2 : 1) * x.heads * x.head / t, h);
+    add(of_keys, read);
+    add(of_keys, read);
+    add(h, x.heads * x.head / t);
   }
   if (f.kind == feed_forward_kind::dense) {
     if (f.is_gated) add_adapted(adapted::gates | adapted::gates_up, f.width / t, h);

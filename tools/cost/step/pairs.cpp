@@ -3,6 +3,7 @@
 #include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/pairs.hpp>
+#include <ashlar/cost/step/tower_passes.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -20,13 +21,15 @@ struct halves {
 
 inline halves halves_of(question const& q, layer const& l, recomputation again, gradient_kind takes,
                         constants const& c) {
-  return {passes_of_layer(q, {.mix = l.mix}, again, takes, c),
+  return {passes_of_layer(q, {.mix = l.mix, .cross = l.cross}, again, takes, c),
           passes_of_layer(q, {.feed = l.feed}, again, takes, c)};
 }
 
 inline std::vector<halves> halves_of_stage(question const& q, stage const& s, constants const& c) {
   int const first_trained = q.model.first_trained();
   std::vector<halves> all;
+  for (std::size_t i = 0; i < q.model.towers.size() && s.has_embedding; ++i)
+    all.push_back({passes_of_tower(q, i, c), {}});
   for (int i = s.first; i < s.first + s.count; ++i)
     all.push_back(
         halves_of(q, q.model.at(i),

@@ -9,6 +9,7 @@
 #include <ashlar/cost/step/kernels.hpp>
 #include <ashlar/cost/step/packed_weights.hpp>
 #include <ashlar/cost/step/passes.hpp>
+#include <ashlar/cost/step/tower_passes.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -42,8 +43,9 @@ inline double launched_share(question const& q, constants const& c) {
   }
 }
 
-inline stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w,
-                                   constants const& c) {
+}  // namespace passes_detail
+
+stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w, constants const& c) {
   stage_passes s;
   pass_terms &f = s.forward, &b = s.backward;
   auto const set = [&](double pass_terms::*term, seconds_each_way const& both) {
@@ -62,12 +64,10 @@ inline stage_passes passes_of_work(question const& q, layer const& l, layer_work
   b.context = context_seconds(q.cluster, q.layout, w, b.attention, c);
   f.host = w.parts * (c.host + (q.layout.tensor > 1 && stack_of(q).is_plain ? c.host_tensor : 0));
   if (w.experts > 0) f.host += c.host_expert + launch_of_expert_seconds(q, c) * w.experts;
-  f.host *= launched_share(q, c);
+  f.host *= passes_detail::launched_share(q, c);
   b.host = f.host;
   return s;
 }
-
-}  // namespace passes_detail
 
 void pass_terms::leave_out_weights() {
   (measured > 0 ? measured : products) -= weights;
@@ -94,8 +94,8 @@ inline stage_passes passes_of_measured(question const& q, measured_layer const& 
 stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, gradient_kind takes,
                              constants const& c) {
   measured_layer const* const m = measured_on(l, q.layout.tensor, q.cluster.kinds.front().name);
-  stage_passes s = m != nullptr ? passes_detail::passes_of_measured(q, *m)
-                                : passes_detail::passes_of_work(q, l, work_of(q, l), c);
+  stage_passes s =
+      m != nullptr ? passes_detail::passes_of_measured(q, *m) : passes_of_work(q, l, work_of(q, l), c);
   if (takes == gradient_kind::none) {
     s.backward = {};
     return s;
@@ -106,13 +106,13 @@ stage_passes passes_of_layer(question const& q, layer const& l, recomputation ag
     return s;
   }
   if (q.model.lora.are_any()) {
-    stage_passes const low = passes_detail::passes_of_work(q, l, adapter_work(q, l), c);
+    stage_passes const low = passes_of_work(q, l, adapter_work(q, l), c);
     s.forward.add(low.forward);
     s.backward.add(low.backward);
     if (has(again, recomputation::full)) s.backward.add(low.forward);
   }
   if (again != recomputation::none)
-    s.backward.add(passes_detail::passes_of_work(q, l, work_again(q, l, again), c).forward);
+    s.backward.add(passes_of_work(q, l, work_again(q, l, again), c).forward);
   return s;
 }
 
@@ -143,7 +143,7 @@ stage_passes passes_of_head(question const& q, constants const& c) {
   if (q.model.lora.are_any() && has(q.model.lora.of, adapted::head)) {
     layer_work added;
     add_adapter({p.k, p.n * q.layout.tensor}, q, added);
-    stage_passes const low = passes_detail::passes_of_work(q, {}, added, c);
+    stage_passes const low = passes_of_work(q, {}, added, c);
     s.forward.add(low.forward);
     s.backward.add(low.backward);
   }
@@ -243,6 +243,8 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
       add(of_kind[6 * kind + (q.layout.recompute_in.have(i, s.first) ? 3 : 0) + takes], 1);
     }
     if (s.predictions > 0) add(predictor, s.predictions);
+    for (std::size_t i = 0; i < q.model.towers.size() && s.has_embedding; ++i)
+      add(passes_of_tower(q, i, c), 1);
     if (int const losses = losses_of(q.model, s); losses > 0) add(head, losses);
     if (is_sharded) passes_detail::share_weights(q, made, held_by_stage(q.model, q.layout, s), c);
     if (!q.measured.stages.empty())

@@ -108,6 +108,8 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
     int trained = 0;
     for (int i = 0; i < q.model.layer_count(); ++i)
       trained += q.model.frozen.has_layer(i) && !q.model.lora.are_any() ? 0 : 1;
+    for (tower const& each : q.model.towers)
+      trained += q.model.trains(each) ? static_cast<int>(each.layers.size()) : 0;
     double const layers = 1.0 * trained / q.layout.pipeline;
     r.update = max_of(0.0, c.host_update * layers - step_detail::queued(r));
     if (q.layout.sharding == sharding::optimizer && !(s.facts.number(fact_number::bucket) > 0))

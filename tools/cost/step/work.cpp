@@ -1,4 +1,5 @@
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/operators.hpp>
 #include <ashlar/cost/step/packed_weights.hpp>
@@ -32,6 +33,20 @@ class worker {
     ++w_.parts;
   }
 
+  // Attention to what the last tower made.
+  void add_cross(mixer const& m) {
+    if (m.kind == mixer_kind::none) return;
+    double const keys = cross_keys(q_.model, q_.sequence), read = q_.model.towers.back().width(),
+                 heads = m.heads / tensor_;
+    add_product(tokens_, (m.has_gate ? 2 : 1) * heads * m.head, hidden_);
+    add_product(keys * q_.layout.micro_batch, 2 * m.groups * m.head / tensor_, read);
+    add_product(tokens_, hidden_, heads * m.head);
+    add_cross_scores(m);
+    add_residual();
+    w_.tensor_count += 2;
+    ++w_.parts;
+  }
+
   void add(feed_forward const& f) {
     if (f.kind == feed_forward_kind::none) return;
     add_residual();
@@ -52,6 +67,12 @@ class worker {
       add_scores(m, m.nope + m.rope, m.value_head);
     else
       add_scores(m, m.head, m.head);
+  }
+
+  void add_cross_again(mixer const& m, recomputation parts) {
+    if (m.kind == mixer_kind::none) return;
+    if (has(parts, recomputation::norms)) add_norm();
+    if (has(parts, recomputation::attention)) add_cross_scores(m);
   }
 
   void add_again(feed_forward const& f, recomputation parts) {
@@ -88,6 +109,7 @@ class worker {
     }
     mixer const& m = l.mix;
     add_norm();
+    if (l.cross.kind != mixer_kind::none) add_norm();
     if (m.kind == mixer_kind::attention)
       move(rotation_moves() * tokens_ * (m.heads + m.groups) * m.head / tensor_, 0);
     if (l.feed.kind == feed_forward_kind::none) return;
@@ -119,6 +141,13 @@ class worker {
     w_.scores += tokens_ * attention_span(q_.sequence, m) * heads * longest_share(m);
     w_.all_scores += tokens_ * q_.sequence * heads;
     w_.head = (query_head + value_head) / 2;
+  }
+
+  void add_cross_scores(mixer const& m) {
+    double const scores = tokens_ * cross_keys(q_.model, q_.sequence) * m.heads / tensor_;
+    w_.scores += scores;
+    w_.all_scores += scores;
+    w_.head = m.head;
   }
 
   // Without balance, the rank with a sequence's end has all scores of its tokens but half of the last.
@@ -261,6 +290,7 @@ layer_work work_of(question const& q, layer const& l) {
   layer_work w;
   work_detail::worker worker(q, w);
   worker.add(l.mix);
+  worker.add_cross(l.cross);
   worker.add(l.feed);
   return w;
 }
@@ -275,6 +305,7 @@ layer_work work_again(question const& q, layer const& l, recomputation parts) {
     return w;
   }
   worker.add_again(l.mix, parts);
+  worker.add_cross_again(l.cross, parts);
   worker.add_again(l.feed, parts);
   return w;
 }

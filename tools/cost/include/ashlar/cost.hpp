@@ -9,6 +9,7 @@
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/answer.hpp>
 #include <ashlar/cost/step/calibrate.hpp>
 #include <ashlar/cost/step/constants.hpp>
@@ -21,4 +22,5 @@
 #include <ashlar/cost/step/pairs.hpp>
 #include <ashlar/cost/step/passes.hpp>
 #include <ashlar/cost/step/step.hpp>
+#include <ashlar/cost/step/tower_passes.hpp>
 #include <ashlar/cost/step/work.hpp>

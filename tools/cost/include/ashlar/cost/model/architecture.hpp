@@ -3,87 +3,13 @@
 
 #include <ashlar/core/language.hpp>
 #include <ashlar/cost/model/adapters.hpp>
+#include <ashlar/cost/model/tower.hpp>
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace ashlar::cost {
-
-// attention: grouped heads. compressed: multi-head latent attention. state_space: Mamba and linear
-// attention, whose state has a size of its own.
-enum class mixer_kind : unsigned char { none, attention, compressed, state_space };
-
-// The part of a layer that mixes tokens, attention or a recurrence, with its sizes.
-struct mixer {
-  mixer_kind kind = mixer_kind::none;
-
-  double heads = 0, groups = 0, head = 0;  // queries; keys and values; size of a head
-  double window = 0;                       // tokens that a query sees; 0: all before it
-  double chunk = 0;                        // tokens that see each other; 0: no chunks
-  bool has_gate = false;                   // another matrix as large as that of the queries
-  bool sees_all =
-      false;  // tokens behind a query, too: an encoder, with as much of a window on each side
-
-  double q_rank = 0;  // compressed; 0: queries are not compressed
-  double kv_rank = 0, nope = 0, rope = 0, value_head = 0;
-
-  double inner = 0;  // channels of a state-space layer
-  double keys = 0;   // groups x state, of keys as of queries
-  double steps = 0;  // columns for step sizes and decays
-  double rank = 0;   // rank of Mamba-1, which makes keys and steps from its channels
-
-  double beside = 0;  // parameters of norms, biases and convolutions
-
-  friend constexpr bool operator==(mixer const&, mixer const&) = default;
-};
-
-// The kind of part that follows the mixer in a layer.
-enum class feed_forward_kind : unsigned char { none, dense, experts };
-
-// The feed-forward part of a layer, with its sizes.
-struct feed_forward {
-  feed_forward_kind kind = feed_forward_kind::none;
-  bool is_gated = false;    // a third matrix
-  bool is_clamped = false;  // gates that are clamped, with biases: no fused kernel
-
-  double width = 0;  // dense
-  double experts = 0, chosen = 0, expert_width = 0;
-  double shared_width = 0;  // width of the expert that all tokens take
-  double latent = 0;        // width that routed experts work on; 0: hidden
-  // Experts form this many equal groups, and a token's experts lie in `chosen_groups` of them; 0: in
-  // any.
-  double groups = 0, chosen_groups = 0;
-
-  double beside = 0;         // parameters of norms, biases and gates
-  double beside_expert = 0;  // biases of one expert
-
-  friend constexpr bool operator==(feed_forward const&, feed_forward const&) = default;
-};
-
-// Seconds and bytes of a layer that were measured for one sequence on one of its tensor ranks. They
-// replace all formulas.
-struct measured_layer {
-  int tensor = 1;           // ranks that the layer is split over
-  std::string device = {};  // name of the kind that was measured; empty: the devices are of one kind
-  double forward = 0, backward = 0;
-  // The shares of both that are causal attention, from 0 to 1.
-  double attends_forward = 0, attends_backward = 0;
-  double parameters = 0;
-  double kept = 0;    // bytes from the forward to the backward
-  double output = 0;  // bytes for the next layer; all that a recomputed layer keeps
-
-  friend bool operator==(measured_layer const&, measured_layer const&) = default;
-};
-
-// A layer of the model.
-struct layer {
-  mixer mix = {};
-  feed_forward feed = {};
-  std::vector<measured_layer> measured = {};  // by tensor ranks and kind of device; empty: formulas hold
-
-  friend bool operator==(layer const&, layer const&) = default;
-};
 
 // Parts whose parameters do not train.
 struct frozen_parts {
@@ -103,7 +29,7 @@ struct frozen_parts {
 // frozen; or none, because nothing before it trains either.
 enum class gradient_kind : unsigned char { all, inputs, none };
 
-// A decoder: its layers, embedding and head.
+// A decoder: its layers, embedding and head; and towers before it.
 struct architecture {
   double hidden = 0;
   double vocabulary = 0;
@@ -117,6 +43,8 @@ struct architecture {
   layer predictor;       // predicts further tokens
   int predictions = 0;   // number of further tokens
   bool repeats = false;  // one predictor is run again for each
+
+  std::vector<tower> towers;  // in the order in which they run
 
   frozen_parts frozen;
   adapters lora;  // with these, everything else is frozen
@@ -137,14 +65,21 @@ struct architecture {
 
   bool trains_embedding() const { return !frozen.embedding && !(is_tied && frozen.head); }
   bool trains_head() const { return !frozen.head && !(is_tied && frozen.embedding); }
-  bool freezes_any() const { return !(frozen == frozen_parts{}); }
-  // The first layer that trains; 0 if the embedding does, layer_count() if neither does.
+  bool freezes_any() const;
+  // The first layer that trains; 0 if the embedding or a tower does, layer_count() if none does.
   int first_trained() const;
   gradient_kind gradients_of(int layer, int first_trained) const;
+  // Whether some of its parameters, or adapters beside them, train.
+  bool trains(tower const& t) const;
+  // The gradients that the backward takes in a tower. Adapters' are those of inputs.
+  gradient_kind gradients_of_tower(std::size_t number) const;
+  // Whether what the tower reads needs gradients.
+  bool has_gradients_before_tower(std::size_t number) const;
 
   bool has_experts() const;
   bool has_state_space() const;
   bool has_encoder() const;
+  bool has_cross_attention() const;
 };
 
 // The measurements of a layer on this number of tensor ranks of this kind of device; or null.
@@ -159,6 +94,10 @@ double mixer_matrices(architecture const& a, mixer const& m);
 double dense_matrices(architecture const& a, feed_forward const& f, double width);
 double expert_parameters(architecture const& a, feed_forward const& f, double count);
 double beside_expert_matrices(architecture const& a, feed_forward const& f);
+
+// Matrices of attention to what the last tower made: those of keys and values, and all.
+double cross_key_matrices(architecture const& a, mixer const& m);
+double cross_matrices(architecture const& a, mixer const& m);
 
 // Counts this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
@@ -185,6 +124,13 @@ double prediction_parameters(architecture const& a);
 // for a layer of unknown kind.
 double parameters(architecture const& a);
 double active_parameters(architecture const& a);
+
+// The layers of a tower as a model without tables; all parameters of the tower, those that a token
+// meets, and those that train.
+architecture architecture_of(architecture const& a, tower const& t);
+double tower_parameters(architecture const& a, tower const& t);
+double tower_active_parameters(architecture const& a, tower const& t);
+double tower_trained_parameters(architecture const& a, tower const& t);
 
 // Parameters that are not frozen; with adapters theirs, which parameters() leaves out. Those beside the
 // layers train with the head.

@@ -57,9 +57,11 @@ enum class requirement : unsigned char {
   machine_has_the_format,          // the device has no products in this format
   fact_is_in_range,                // number: the fact that is a number
   layers_are_measured,             // number: tensor ranks; limit: the kind that was not measured
+  towers_have_whole_inputs,        // number: context; with more than one, inputs would be divided
+  cross_attention_has_one_stage,   // number: stages; what it reads is on the first alone
 };
 inline constexpr std::size_t requirement_count =
-    static_cast<std::size_t>(requirement::layers_are_measured) + 1;
+    static_cast<std::size_t>(requirement::cross_attention_has_one_stage) + 1;
 
 // Thrown if a run cannot be predicted.
 struct unpredictable : std::exception {

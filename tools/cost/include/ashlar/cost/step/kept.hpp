@@ -39,6 +39,10 @@ struct kept_activations {
   }
 };
 
+// Activations of one layer under this recomputation. `parts` are offloaded.
+kept_activations kept_of_layer(question const& q, layer const& l, recomputation again,
+                               gradient_kind takes, offloaded parts, bool gathered, constants const& c);
+
 // Activations of each stage. `gathered`: see kept_bytes().
 std::vector<kept_activations> kept_by_stage(question const& q, std::vector<stage> const& stages,
                                             bool gathered, constants const& c);

@@ -4,6 +4,7 @@
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/cost/step/constants.hpp>
+#include <ashlar/cost/step/work.hpp>
 
 #include <vector>
 
@@ -46,6 +47,9 @@ struct stage_passes {
   }
   double input_seconds() const { return backward.seconds() - weight_seconds(); }
 };
+
+// Passes of this work of a layer, all of whose parameters train.
+stage_passes passes_of_work(question const& q, layer const& l, layer_work const& w, constants const& c);
 
 // Passes of one layer under this recomputation and these gradients.
 stage_passes passes_of_layer(question const& q, layer const& l, recomputation again, gradient_kind takes,

@@ -1,0 +1,222 @@
+"""Parts of a model before its decoder: encoders, towers for images or sound, and what
+leads from them to the decoder."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from .events import Attention, Convolution, Product
+from .inputs import signal_of, sizes_in
+from .layers import Layers, Part, layers_of
+from .parts import Inexpressible
+from .walk import Unreadable, Walk, walk
+
+# Methods of transformers' models that make a decoder's tokens of images or sound.
+METHODS = ("get_image_features", "get_audio_features")
+SIDE = 448  # pixels of an image where a configuration names no size
+
+
+@dataclass
+class Front:
+    """What runs before the decoder: `names` are modules, in their order."""
+
+    names: list[str]
+    walked: Walk
+    layers: Layers
+    reads_text: bool = False
+    frozen: list[str] = field(default_factory=list)
+
+
+def front_of(model: nn.Module, left_out: Iterable[str]) -> list[Front]:
+    """Walks what makes tokens of an image or of sound, of modules that text does not
+    meet. Raises `Unreadable` if it needs other inputs than an image or a recording."""
+    found = []
+    rest = list(left_out)
+    for method in METHODS:
+        call = getattr(model, method, None)
+        if call is None or not rest:
+            continue
+        inputs = _inputs_of(model, inspect.signature(call).parameters)
+        if not inputs:
+            continue
+        walked = walk(model, inputs, method)
+        if walked.assumed:
+            raise Unreadable(f"its work depends on values: {walked.assumed[0]}")
+        names = [
+            name
+            for name in rest
+            if any(at == name or at.startswith(f"{name}.") for at in walked.calls)
+            or any(one.startswith(f"{name}.") for one in _used(walked))
+        ]
+        rest = [name for name in rest if name not in names]
+        if names:
+            found.append(Front(names, walked, layers_of(model, walked)))
+    return found
+
+
+def _used(walked: Walk) -> list[str]:
+    return [getattr(event, "parameter", "") for event in walked.events]
+
+
+def _inputs_of(model: nn.Module, taken: Any) -> dict[str, Any]:
+    """One image, or one recording."""
+    if "image_grid_thw" in taken:
+        return _patches_of(model)
+    if "pixel_values" in taken:
+        return {"pixel_values": signal_of(model, "pixel_values")}
+    if "input_features" in taken:
+        return {"input_features": signal_of(model, "input_features")}
+    return {}
+
+
+def _patches_of(model: nn.Module) -> dict[str, Any]:
+    """An image as patches in rows, as Qwen2-VL takes it."""
+    config: Any = model.config
+    one = config.vision_config
+    side = sizes_in(model, "image_size") or SIDE
+    # Whole windows of attention, or whole groups of patches that are merged.
+    step = max(one.patch_size * one.spatial_merge_size, getattr(one, "window_size", 0))
+    places = max(step, side // step * step) // one.patch_size
+    channels = getattr(one, "in_channels", None) or getattr(one, "in_chans", 3)
+    width = channels * one.temporal_patch_size * one.patch_size**2
+    kind = next(model.parameters()).dtype
+    return {
+        "pixel_values": torch.empty(places * places, width, dtype=kind, device="meta"),
+        "image_grid_thw": torch.tensor([[1, places, places]]),
+    }
+
+
+def towers_of(model: nn.Module, front: Front, layer_of: Any) -> list[dict[str, Any]]:
+    """The keys of `towers` in a model's file. `layer_of` makes those of a layer.
+
+    Raises `Inexpressible`.
+    """
+    made: list[dict[str, Any]] = []
+    for name in front.names:
+        tower = _tower_of(model, front, name, layer_of)
+        tower["continues"] = bool(made)
+        made.append(tower)
+        parameters = list(model.get_submodule(name).parameters())
+        if not any(one.requires_grad for one in parameters):
+            front.frozen.append(tower["name"])
+    return made
+
+
+def _tower_of(
+    model: nn.Module, front: Front, name: str, layer_of: Any
+) -> dict[str, Any]:
+    inside = [
+        at
+        for at, layer in enumerate(front.layers.layers)
+        if layer.name.startswith(f"{name}.") and (layer.attention or layer.scans)
+    ]
+    layers = [front.layers.layers[at] for at in inside]
+    made: dict[str, Any] = {"name": name.removeprefix("model.")}
+    rest = sum(one.numel() for one in model.get_submodule(name).parameters())
+    if front.reads_text:  # its embedding is the decoder's
+        table = model.get_input_embeddings().weight  # type: ignore[operator]
+        owned = {id(one): one for one in model.get_submodule(name).parameters()}
+        rest -= table.numel() if id(table) in owned else 0
+    if layers:
+        tokens = _tokens_of(layers[0])
+        widths = {layer.weights[-1].columns for layer in layers}
+        if len(widths) != 1:
+            raise Inexpressible(f"{name}: its layers have several widths")
+        hidden = widths.pop()
+        kinds: dict[int, int] = {}
+        made.update(hidden=hidden, tokens=0 if front.reads_text else tokens)
+        numbers = []
+        for at in inside:
+            kinds.setdefault(front.layers.kind_of[at], len(kinds))
+            numbers.append(kinds[front.layers.kind_of[at]])
+        made["kinds"] = [
+            layer_of(model, joined(front.layers.kinds[one]), hidden, tokens)
+            for one in kinds
+        ]
+        made["layers"] = numbers
+        rest -= sum(layer.counts.all for layer in layers)
+    products = _products_of(front, name, [layer.name for layer in layers])
+    if not layers:
+        made["tokens"] = products[0]["rows"] if products else 0
+    if front.reads_text and products:
+        raise Inexpressible(f"{name} has products beside its layers")
+    if products:
+        made["products"] = products
+    made["beside"] = rest - sum(one["inner"] * one["columns"] for one in products)
+    if made["beside"] < 0:
+        raise Inexpressible(f"{name} has fewer parameters than its products")
+    return made
+
+
+def _tokens_of(layer: Part) -> int:
+    if not layer.weights:
+        raise Inexpressible(f"{layer.name} has no products")
+    return layer.weights[0].rows
+
+
+def _products_of(front: Front, name: str, layers: list[str]) -> list[dict[str, Any]]:
+    """Products with weights beside the layers; a convolution without groups is one."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}  # parts of a matrix are apart
+    is_ahead = bool(layers)
+    for event in front.walked.events:
+        is_ahead = is_ahead and not any(
+            event.module.startswith(f"{layer}.") for layer in layers
+        )
+        if not isinstance(event, Product | Convolution) or not event.parameter:
+            continue
+        at = event.parameter
+        if not at.startswith(f"{name}.") or any(
+            at.startswith(f"{layer}.") for layer in layers
+        ):
+            continue
+        if isinstance(event, Product):
+            rows, inner, columns = event.rows, event.inner, event.columns
+            if event.experts or event.copies != 1:
+                raise Inexpressible(f"{event.module} is no product of all tokens")
+        else:
+            if event.groups != 1:
+                raise Inexpressible(f"{event.module} is a convolution in groups")
+            rows, columns = event.places, event.results
+            inner = event.operations // (2 * rows * columns)
+        key = (at, columns)
+        if key in found:
+            found[key]["rows"] += rows
+            continue
+        found[key] = {"rows": rows, "inner": inner, "columns": columns}
+        if is_ahead:
+            found[key]["is_ahead"] = True
+    return list(found.values())
+
+
+def joined(layer: Part) -> Part:
+    """A layer whose tokens attend in several groups has attention in chunks; those of
+    unequal size count as of the size with as many scores."""
+    groups: dict[str, list[Attention]] = {}
+    for one in layer.attention:
+        groups.setdefault(one.module, []).append(one)
+    events: list[Any] = []
+    done: set[str] = set()
+    for event in layer.events:
+        many = groups.get(event.module, []) if isinstance(event, Attention) else []
+        if len(many) < 2:
+            events.append(event)
+            continue
+        if event.module in done:
+            continue
+        done.add(event.module)
+        alike = {replace(one, queries=0, keys=0) for one in many}
+        own = all(one.queries == one.keys and one.batch == 1 for one in many)
+        plain = many[0].seen.causal is False and not many[0].seen.other
+        if len(alike) != 1 or not own or not plain:
+            raise Inexpressible(f"{layer.name} attends in several ways")
+        tokens = sum(one.queries for one in many)
+        scores = sum(one.queries**2 for one in many)
+        seen = replace(many[0].seen, chunk=round(scores / tokens))
+        events.append(replace(many[0], queries=tokens, keys=tokens, seen=seen))
+    return replace(layer, events=events)

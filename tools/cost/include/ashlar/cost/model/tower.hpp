@@ -1,0 +1,55 @@
+// A part of a model before its decoder: an encoder of text, images or sound, or what leads from one to
+// the decoder.
+#pragma once
+
+#include <ashlar/cost/model/layer.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ashlar::cost {
+
+// A product beside the layers of a tower: of patches, or of what leads to the decoder.
+struct tower_product {
+  double rows = 0;  // of an input; 0: one for each token
+  double inner = 0, columns = 0;
+  bool is_ahead = false;  // of the layers
+
+  friend bool operator==(tower_product const&, tower_product const&) = default;
+};
+
+// Layers with a width and tokens of their own. The first stage runs them before its own layers.
+struct tower {
+  std::string name = {};
+  double hidden = 0;       // 0: it has no layers
+  double tokens = 0;       // of an input, such as an image; 0: as many as a sequence has
+  int inputs = 1;          // of a sequence
+  bool continues = false;  // reads what the tower before it made
+  bool is_frozen = false;
+  bool keeps_all = false;  // nothing of it is recomputed
+  double beside = 0;       // parameters of norms, biases and positions beside the layers
+
+  std::vector<layer> kinds = {};
+  std::vector<int> layers = {};  // the kind of each
+  std::vector<tower_product> products = {};
+
+  // Tokens of an input, and the rows of a product for it, beside a sequence of so many tokens.
+  double tokens_of(int sequence) const { return tokens > 0 ? tokens : sequence; }
+  double rows_of(tower_product const& p, int sequence) const {
+    return p.rows > 0 ? p.rows : tokens_of(sequence);
+  }
+  // The product behind the layers whose result it hands on; null: the layers'.
+  tower_product const* last_product() const {
+    return !products.empty() && (layers.empty() || !products.back().is_ahead) ? &products.back()
+                                                                              : nullptr;
+  }
+  // The width and the rows of what it hands on.
+  double width() const { return last_product() != nullptr ? last_product()->columns : hidden; }
+  double rows(int sequence) const {
+    return last_product() != nullptr ? rows_of(*last_product(), sequence) : tokens_of(sequence);
+  }
+
+  friend bool operator==(tower const&, tower const&) = default;
+};
+
+}  // namespace ashlar::cost

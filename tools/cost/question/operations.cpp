@@ -1,0 +1,102 @@
+#include <ashlar/cost/question/question.hpp>
+#include <ashlar/cost/question/towers.hpp>
+
+#include <cstddef>
+
+namespace ashlar::cost {
+
+namespace operations_detail {
+
+// Operations per token of scores and their use.
+inline double attention_operations(int sequence, mixer const& m) {
+  if (m.kind == mixer_kind::attention) return 4 * attention_span(sequence, m) * m.heads * m.head;
+  if (m.kind == mixer_kind::compressed)
+    return 2 * attention_span(sequence, m) * m.heads * (m.nope + m.rope + m.value_head);
+  return 0;
+}
+
+// Operations of some layers for one sequence, with those of gradients where their parameters train.
+struct operation_counts {
+  double forward = 0, gradients = 0;
+
+  void add(double of_parameters, double of_scores, gradient_kind takes) {
+    forward += of_parameters + of_scores;
+    if (takes == gradient_kind::none) return;
+    gradients += of_parameters + 2 * of_scores;
+    if (takes == gradient_kind::all) gradients += of_parameters;
+  }
+};
+
+// Operations for one sequence. Behind nothing that trains, a first product has no gradient of its input.
+inline double tower_operations(architecture const& a, std::size_t number, int sequence) {
+  tower const& t = a.towers[number];
+  architecture const own = architecture_of(a, t);
+  gradient_kind const takes = a.gradients_of_tower(number);
+  int const tokens = static_cast<int>(t.tokens_of(sequence));
+  operation_counts count;
+  for (int i = 0; i < own.layer_count(); ++i) {
+    layer const& l = own.at(i);
+    double const met = layer_matrices(own, l, l.feed.chosen) + l.mix.beside + l.feed.beside,
+                 adapters = own.lora.are_any() ? adapter_parameters(own, l) : 0;
+    count.add(2.0 * met * tokens, attention_operations(tokens, l.mix) * tokens, takes);
+    count.add(2.0 * adapters * tokens, 0, gradient_kind::all);
+  }
+  for (std::size_t i = 0; i < t.products.size(); ++i) {
+    tower_product const& p = t.products[i];
+    double const of_product = 2 * t.rows_of(p, sequence) * p.inner * p.columns;
+    count.add(of_product, 0, takes);
+    if (reads_untrained(a, number, i) && takes == gradient_kind::all) count.gradients -= of_product;
+  }
+  return t.inputs * (count.forward + count.gradients);
+}
+
+// Operations of cross attention beyond those of its parameters with each token.
+inline double more_of_cross_attention(architecture const& a, layer const& l, int sequence,
+                                      gradient_kind takes) {
+  mixer const& m = l.cross;
+  if (m.kind == mixer_kind::none) return 0;
+  double const keys = cross_keys(a, sequence);
+  operation_counts count;
+  count.add(2 * (keys - sequence) * cross_key_matrices(a, m), 4.0 * sequence * keys * m.heads * m.head,
+            takes);
+  return count.forward + count.gradients;
+}
+
+}  // namespace operations_detail
+
+double step_operations(architecture const& a, int sequence, int batch) {
+  double met = active_parameters(a) - (a.is_tied ? 0 : a.table_parameters()), attention = 0, beside = 0;
+  for (std::size_t i = 0; i < a.towers.size(); ++i) {
+    met -= tower_active_parameters(a, a.towers[i]);
+    beside += operations_detail::tower_operations(a, i, sequence);
+  }
+  for (int i = 0; i < a.layer_count(); ++i)
+    attention += operations_detail::attention_operations(sequence, a.at(i).mix);
+  if (a.predictions > 0) {
+    layer const& l = a.predictor;
+    double const block = layer_matrices(a, l, l.feed.chosen) + 2 * a.hidden * a.hidden;
+    met += a.predictions * (block + a.table_parameters());
+    attention += a.predictions * operations_detail::attention_operations(sequence, l.mix);
+  }
+  // Frozen parts take no gradients of weights, nor of inputs if nothing before them trains.
+  int const first_trained = a.first_trained();
+  double less = a.trains_head() ? 0 : 2 * a.table_parameters();
+  for (int i = 0; i < a.layer_count(); ++i)
+    beside += operations_detail::more_of_cross_attention(a, a.at(i), sequence,
+                                                         a.gradients_of(i, first_trained));
+  for (int i = 0; i < a.layer_count() && a.freezes_any(); ++i) {
+    layer const& l = a.at(i);
+    gradient_kind const takes = a.gradients_of(i, first_trained);
+    double const own =
+        layer_matrices(a, l, l.feed.chosen) + l.mix.beside + l.cross.beside + l.feed.beside;
+    if (takes != gradient_kind::all) less += 2 * own;
+    if (takes == gradient_kind::none)
+      less += 2 * own + 2 * operations_detail::attention_operations(sequence, l.mix);
+  }
+  double adapters = a.lora.are_any() ? trained_parameters(a) : 0;
+  for (tower const& each : a.towers)  // they are counted with the tower
+    if (adapters > 0) adapters -= tower_trained_parameters(a, each);
+  return (6 * (met + adapters) + 3 * attention - less) * sequence * batch + beside * batch;
+}
+
+}  // namespace ashlar::cost
