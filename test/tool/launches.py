@@ -137,6 +137,12 @@ torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py {MODEL} $P"""
     assert run is None and "--choose" in said, said
     run, _ = read_run(folder, f"torchrun pretrain_vlm.py {MODEL}")
     assert "trains no decoder alone" in predicted("--run", run, "--cluster", "8xH100")
+    run, _ = read_run(folder, f"torchrun train.py {MODEL} --language-model-type mistral_7b --img-h 336 --img-w 336 --patch-dim 14 "
+                              "--decoder-seq-length 8192 --disable-vision-class-token --freeze-ViT")
+    seeing = predicted("--run", run, "--cluster", "8x8xH100")
+    tower = 24 * (4 * 1024**2 + 2 * 1024 * 4096 + 9 * 1024 + 4096) + 588 * 1024 + 577 * 1024 + 3 * 1024
+    assert seeing["parameters"] == expected["parameters"] + tower + 1024 * 14336 + 14336 * 4096, seeing
+    assert seeing["trained_parameters"] == seeing["parameters"] - tower and "--freeze vision_tower" in seeing["options"], seeing
     encoder = f"torchrun pretrain_bert.py {MODEL} --bert-no-binary-head"
     run, _ = read_run(folder, encoder)
     plain.write_text(encoder + "\n")
