@@ -1,5 +1,5 @@
 """Writes ashlar_pp/read/megatron_flags.json: which arguments Megatron-LM takes, and how
-many words each has, with fields and defaults.
+many words each has, with fields, defaults and the words that it takes alone.
 
 usage: megatron_flags.py MEGATRON_LM
 
@@ -26,6 +26,10 @@ def flags_of(parser):
             flag = {"names": names, "words": words, "field": action.dest}
             if isinstance(action.default, bool | int | float | str):
                 flag["default"] = action.default
+            # Forks have tokenizers of their own, which change no step.
+            if action.choices and action.dest != "tokenizer_type":
+                named = [getattr(each, "name", each) for each in action.choices]
+                flag["choices"] = [str(each) for each in named]
             made.append(flag)
     return sorted(made, key=lambda flag: flag["names"])
 

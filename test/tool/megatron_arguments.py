@@ -74,8 +74,8 @@ def words_of(flag, dice):
     if count == 0:
         return [name]
     default = flag.get("default")
-    if key_of(flag) in CHOICES:
-        value = dice.choice(CHOICES[key_of(flag)])
+    if choices := CHOICES.get(key_of(flag), flag.get("choices")):
+        value = dice.choice(choices)
     elif isinstance(default, float):
         value = str(dice.choice([0.0, 0.5, 1.0, default]))
     elif isinstance(default, str):
@@ -141,14 +141,14 @@ def check_same(words, ours, theirs):
     return True
 
 
-def place_of(folder, flag, base):
+def place_of(folder, flag, base, word=""):
     """Where an argument that is given alone shows: it is refused, or in a list of the answer, or the run is another one; or nowhere."""
     name = flag["names"][0]
     script = Path(folder, f"{key_of(flag)}.sh")
     if name in BASE:
         return "read"
-    for seed in range(4):
-        write_script(script, [*BASE, *words_of(flag, random.Random(seed))])
+    for seed in range(1 if word else 4):
+        write_script(script, [*BASE, *([name, word] if word else words_of(flag, random.Random(seed)))])
         run, _ = predicted("--megatron", script)
         if run is None:
             return "refused"
@@ -168,6 +168,10 @@ def check_each_flag(folder, pool):
     places = dict(zip(map(key_of, FLAGS), pool.map(lambda flag: place_of(folder, flag, base), FLAGS)))
     silent = {key for key, place in places.items() if not place}
     assert silent == READ_BESIDE, (silent - READ_BESIDE, READ_BESIDE - silent)
+    chosen = [flag for flag in FLAGS if "choices" in flag]
+    others = dict(zip(map(key_of, chosen), pool.map(lambda flag: place_of(folder, flag, base, "another-word"), chosen)))
+    silent = {key for key, place in others.items() if place in ("", "read")}
+    assert not silent, f"a word that Megatron-LM's parser does not take is passed over: {silent}"
     return {place: list(places.values()).count(place) for place in ("read", "refused", "unknown", "not_read")}
 
 

@@ -156,8 +156,11 @@ std::string megatron_command::not_known() {
   std::string list;
   auto const add = [&](std::string const& word) { list += (list.empty() ? "" : " ") + word; };
   for (auto const& [name, value] : all_) {
+    megatron_flag const* const flag = find_megatron_flag(name);
     bool const is_read = asked_.find(name) != asked_.end();
     if (!is_read && !says_nothing_to_predict(name)) add(with_hyphens(name));
+    if (is_read && has(name.c_str()) && !has_fields_ && flag != nullptr && !flag->takes(value))
+      add(with_hyphens(name) + " " + value);
   }
   for (std::string const& word : open_) add(word);
   return list;

@@ -43,7 +43,8 @@ class megatron_command {
   void set(char const* name, std::string value);
   void ignore(std::initializer_list<char const*> names) { asked_.insert(names.begin(), names.end()); }
 
-  // Arguments that change nothing here; and those that may change what is predicted.
+  // Arguments that change nothing here; and those that may change what is predicted, with words that
+  // Megatron-LM's parser does not take among them.
   std::string not_read() const;
   std::string not_known();
   // Refuses unknown arguments that tell of a model, and layers that a function makes.

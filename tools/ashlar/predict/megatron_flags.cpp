@@ -26,13 +26,18 @@ flag_table made_table() {
   nlohmann::json const table = nlohmann::json::parse(embedded_megatron_flags());
   for (nlohmann::json const& flag : table["flags"]) {
     std::string const name = with_underscores(flag["names"][0].get<std::string>());
+    auto const choices = flag.value("choices", std::vector<std::string>{});
     for (nlohmann::json const& each : flag["names"])
-      all[with_underscores(each.get<std::string>())] = {name, most_of(flag["words"])};
+      all[with_underscores(each.get<std::string>())] = {name, most_of(flag["words"]), choices};
   }
   return all;
 }
 
 }  // namespace
+
+bool megatron_flag::takes(std::string const& word) const {
+  return choices.empty() || std::find(choices.begin(), choices.end(), word) != choices.end();
+}
 
 megatron_flag const* find_megatron_flag(std::string_view name) {
   static flag_table const all = made_table();

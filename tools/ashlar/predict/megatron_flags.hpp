@@ -4,12 +4,16 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tool {
 
 struct megatron_flag {
-  std::string name;      // the first that the parser has, with underscores
-  std::size_t most = 0;  // words behind it, at most
+  std::string name;                  // the first that the parser has, with underscores
+  std::size_t most = 0;              // words behind it, at most
+  std::vector<std::string> choices;  // the words that the parser takes; empty: any
+
+  bool takes(std::string const& word) const;
 };
 
 // `name`: with underscores. Returns nullptr for an argument that the parser does not have.
