@@ -21,10 +21,10 @@ constexpr diagnosis check_sizes(execution_costs const& cost, int stage_count, in
   if (rows != 0 && rows != stage_count)
     return wrong_size(q == 1 ? table::stage_costs : table::sequence_chunk_costs_of_stages, rows * q,
                       q * stage_count);
-  if (int const pairs = cost.passes.overlapped.stages(); pairs > 1 && pairs != stage_count)
-    return wrong_size(
-        table::pair_costs, std::int64_t{3} * pairs * pairs,
-        saturating_product(std::int64_t{3} * max_of(stage_count, 0), max_of(stage_count, 0)));
+  if (int const pairs = cost.passes.overlapped.stages(); pairs > 1 && pairs != stage_count) {
+    auto const of_pairs = [](std::int64_t n) { return saturating_product(3 * n, n); };
+    return wrong_size(table::pair_costs, of_pairs(pairs), of_pairs(max_of(stage_count, 0)));
+  }
   if (!cost.on.speeds.empty() && static_cast<int>(cost.on.speeds.size()) != device_count)
     return wrong_size(table::device_speeds, cost.on.speeds.size(), device_count);
   return {};

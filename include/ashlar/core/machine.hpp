@@ -123,7 +123,7 @@ struct host_link {
   int shared_by = 1;  // devices
 
   constexpr tick time_of(byte_count size) const {
-    return speed.time_of(speed.bandwidth == 0 ? size : saturating_product(size, shared_by));
+    return speed.time_of(saturating_product(size, shared_by));
   }
 
   friend constexpr bool operator==(host_link const&, host_link const&) = default;

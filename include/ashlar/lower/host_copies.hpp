@@ -165,7 +165,7 @@ class host_copies {
         a.made = ends.of(a.forward);
         a.needed = now[a.reader].start;
         a.out = max_of(moved(a.out), a.made);
-        a.copy = max_of(gone - a.out, tick{0});
+        a.copy = gone - a.out;  // what stood behind the forward still does
         a.in = in;
       }
     }

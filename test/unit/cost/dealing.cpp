@@ -220,6 +220,14 @@ TEST_CASE("dealing: evenly, the ends have the fewest layers") {
   CHECK(stages_of(q) == q.layout.stages);
 }
 
+// Embedding, layer and head, which takes no time.
+TEST_CASE("dealing: in proportion, the last stage has the rest, though its share is reached before") {
+  question const q = asked(dense_model(1));
+  part_chain const chain(q.model, q.layout);
+  std::vector<stage> const made = deal_in_proportion(chain, {1, 1, 0}, {1, 1});
+  CHECK(chain.ends_of(made) == std::vector<int>{1, chain.count()});
+}
+
 // A layer, two predictions and three losses, and both ends.
 TEST_CASE("dealing: evenly, no part is left over where stages are more than layers") {
   question q = asked(dense_model(1));

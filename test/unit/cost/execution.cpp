@@ -213,6 +213,11 @@ TEST_CASE("execution: what cannot be executed is refused") {
   }
 }
 
+TEST_CASE("execution: few micro-batches are all executed, of many some") {
+  CHECK(executes_all(asked_in_a_pipeline(4, 8, "zb-h1")));
+  CHECK_FALSE(executes_all(asked_in_a_pipeline(4, 800, "zb-h1")));
+}
+
 TEST_CASE("execution: passes of no time, and of too much, are refused") {
   question const q = asked_in_a_pipeline(4, 8, "zb-h1");
   constants const c = round_constants();

@@ -315,15 +315,17 @@ TEST_CASE("as before: searches for copies that may move passes often") {
     search_problem problem = searchable_problem(d);
     host_link const host = random_host(d);
     for (byte_count& budget : problem.limit.budget) budget -= budget / 3;
-    search_budget budget{
-        .passes = 6000 * d.between(1, 4), .seed = seed, .aim = static_cast<objective>(d.between(0, 2))};
+    search_budget const budget{
+        .passes = 6000 * d.between(1, 9), .seed = seed, .aim = static_cast<objective>(d.between(0, 2))};
+    std::int64_t asked = 0;  // once for each link that is tried, too
+    auto const watch = [&](list_scheduler::solution const&, std::int64_t) { return ++asked > 0; };
     numbers row;
     for (int const stashes : {0, 1}) {
       for (stage_memory& each : problem.limit.memory.stages)
         if (stashes == 1) each = {.stash = each.stash + d.between(0, 1)};
       try {
-        auto const found = search_offloaded(problem, host, budget);
-        put(row, found ? found->reached : -1);
+        auto const found = search_offloaded(problem, host, budget, nullptr, watch);
+        put(row, asked, found ? found->reached : -1);
         if (!found) continue;
         put(row, tag_of(found->best));
         put(row, found->choice);

@@ -64,7 +64,7 @@ double tokens_to_domain(feed_forward const& f, double domains) {
   double has_no_group = 0;
   double const all = f.groups, some = f.chosen_groups, here = max_of(1.0, all / domains);
   // The share of choices of groups that all lie elsewhere.
-  if (all > 1 && some >= 1 && all - here >= some)
+  if (some >= 1 && all - here >= some)
     has_no_group = min_of(1.0, std::exp(std::lgamma(all - here + 1) + std::lgamma(all - some + 1)
                                         - std::lgamma(all - here - some + 1) - std::lgamma(all + 1)));
   // A token's share of experts in a domain that has one of its groups.
