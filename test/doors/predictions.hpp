@@ -84,8 +84,10 @@ inline void change_question(dice& d, cost::question& q) {
       q.layout.sharding = any_of<cost::sharding>(d, 3);
       q.layout.recompute = static_cast<cost::recomputation>(d.between(0, 255));
       q.layout.recompute_in.first = extreme(d, 1);
-      q.layout.offload = {
-          static_cast<cost::offloaded>(d.between(0, 255)), {extreme(d, 1), {}}, d.percent(50)};
+      q.layout.offload = {static_cast<cost::offloaded>(d.between(0, 255)),
+                          {extreme(d, 1), {}},
+                          d.percent(50),
+                          any_of<cost::offloaded_weights>(d, 2)};
       q.program.format = any_of<cost::number_format>(d, 5);
       q.program.kind = any_of<cost::program_kind>(d, 3);
       q.program.attention = any_of<cost::attention_kernel>(d, 6);
@@ -93,6 +95,9 @@ inline void change_question(dice& d, cost::question& q) {
       q.program.dispatches_8_bits = d.percent(50);
       q.program.delays_weights = d.percent(50);
       q.program.sums_copies_once = d.percent(50);
+      q.program.scatters_once = d.percent(50);
+      q.program.holds_frozen_copy = d.percent(50);
+      q.program.frozen_forwards = extreme(d, 0);
       q.layout.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
       q.layout.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
       q.cluster.device().built = any_of<cost::generation>(d, 8);

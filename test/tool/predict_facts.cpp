@@ -205,7 +205,8 @@ TEST_CASE("facts: what no published run is known to do makes the interval wider,
     CHECK(contains(run_tool("predict " + run + "--fact " + fact).out,
                    "wider, because no published run has: such " + fact.substr(0, fact.find('='))));
   };
-  for (char const* fact : {"fused-norm=off", "main-weights=rest", "first-moment=8-bit"})
+  for (char const* fact :
+       {"fused-norm=off", "main-weights=rest", "first-moment=8-bit", "second-moment=4-bit"})
     widens(this_run, fact);
   std::string const routed =
       "--model qwen3-30b-a3b --cluster 8xH100 --sequence 4096 --batch 64 --expert 8 ";
@@ -222,13 +223,26 @@ TEST_CASE("facts: each that a plan says is read back from its file, or has no ar
                     plan = (scratch() / "facts.plan.json").string();
   int written = 0, refused = 0;
   for (char const* framework : {"megatron", "megatron-bridge"})
-    for (char const* fact :
-         {"bucket=1000000", "bucket=1000000,data-overlap=on", "capacity=1.5",
-          "expert-dispatch=all-gather", "expert-overlap=shared", "expert-products=loop",
-          "expert-products=single", "first-moment=16-bit", "fused-norm=off", "fused-permutation=off",
-          "main-weights=16-bit", "main-weights=rest", "main-weights=rest,first-moment=8-bit",
-          "scales=blocks", "scales=current", "scales=delayed", "transfers=batched", "transfers=beside",
-          "transfers=single"}) {
+    for (char const* fact : {"bucket=1000000",
+                             "bucket=1000000,data-overlap=on",
+                             "capacity=1.5",
+                             "expert-dispatch=all-gather",
+                             "expert-overlap=shared",
+                             "expert-products=loop",
+                             "expert-products=single",
+                             "first-moment=16-bit",
+                             "fused-norm=off",
+                             "fused-permutation=off",
+                             "main-weights=16-bit",
+                             "main-weights=rest",
+                             "main-weights=rest,first-moment=8-bit",
+                             "first-moment=4-bit",
+                             "scales=blocks",
+                             "scales=current",
+                             "scales=delayed",
+                             "transfers=batched",
+                             "transfers=beside",
+                             "transfers=single"}) {
       CAPTURE(framework);
       CAPTURE(fact);
       std::string const file = (scratch() / (std::string("facts.") + framework)).string(),

@@ -50,14 +50,86 @@ TEST_CASE("predict --freeze: a model's file can say it, and the command line som
 TEST_CASE("predict --freeze: what cannot be frozen is said") {
   std::string const go = "predict --model 8B " + tuned_run + "--freeze ";
   all_refused({
-      {go + "tail", "--freeze: 'tail' cannot be frozen"},
+      {go + "tail", "--freeze: 'tail' is no part of the model"},
       {go + "layers=0-32", "a frozen layer must be from 0 to 31"},
       {go + "layers=9-3", "a frozen layer must be from 9 to 31"},
-      {go + "layers=", "a frozen layer must be from 0 to 31"},
-      {go + "embedding,", "'' cannot be frozen"},
+      {go + "layers=", "'layers=' is no part"},
+      {go + "embedding,", "'' is no part of the model"},
+      {go + "last=33", "a number of layers must be from 1 to 32"},
+      {go + "head --train-only layers", "the same thing twice"},
+      {"predict --model 8B " + tuned_run + "--train-only tail", "--train-only: 'tail' is no part"},
+      {"predict --model 8B " + tuned_run + "--lora 8 --train-only head", "no part left"},
       {go + "embedding,head,layers=0-31", "nothing trains"},
       {"predict " + tuned_run + "--model "
            + scratch_file("bad_freeze.json", R"({"model_type":"llama","freeze":"layers=99"})"),
        "\"freeze\": a frozen layer must be"},
   });
+}
+
+TEST_CASE("predict --train-only: all other parts are frozen") {
+  auto const run = [](std::string const& words) {
+    return predicted_run("--model 8B " + tuned_run + words);
+  };
+  auto const same = [&](std::string const& some, std::string const& others) {
+    auto const one = run("--train-only " + some), other = run("--freeze " + others);
+    CHECK(one["trained_parameters"] == other["trained_parameters"]);
+    CHECK(one["step_seconds"] == other["step_seconds"]);
+    CHECK(one["peak_bytes"] == other["peak_bytes"]);
+  };
+  same("last=2", "embedding,head,layers=0-29");
+  same("head,first=3", "embedding,layers=3-31");
+  same("embedding,layers", "head");
+  CHECK(run("--train-only embedding,layers,head")["step_seconds"] == run("")["step_seconds"]);
+}
+
+TEST_CASE("predict --head: outputs in place of logits") {
+  std::string const job = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --sharding full ";
+  auto const logits = predicted_run(job), one = predicted_run(job + "--head 1"),
+             none = predicted_run(job + "--head 0");
+  CHECK(one["parameters"] == 8030261248.0 - 128256 * 4096.0 + 4096);
+  CHECK(none["parameters"] == 8030261248.0 - 128256 * 4096.0);
+  CHECK(one["step_seconds"] < logits["step_seconds"]);
+  CHECK(one["memory"][0]["logits"].get<double>() * 128256
+        == doctest::Approx(logits["memory"][0]["logits"].get<double>()));
+  CHECK(none["memory"][0]["logits"] == 0);
+  CHECK(one["interval"].is_null());
+  // A small head trains beside adapters, where logits do not.
+  auto const adapted = predicted_run(job + "--head 2 --lora 8,q_proj");
+  CHECK(adapted["trained_parameters"] == 32 * 8.0 * 2 * 4096 + 2 * 4096);
+  all_refused({{"predict " + job + "--head some", "--head: outputs"},
+               {"predict " + job + "--head 1 --lora 8,lm_head", "name no lm_head"}});
+}
+
+TEST_CASE("predict: forwards beside those that train, and a frozen copy") {
+  std::string const job = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --sharding full ";
+  auto const alone = predicted_run(job), one = predicted_run(job + "--frozen-forwards 1"),
+             two = predicted_run(job + "--frozen-forwards 2 --frozen-copy");
+  double const forward = one["step_seconds"].get<double>() - alone["step_seconds"].get<double>();
+  CHECK(forward > 0.25 * alone["step_seconds"].get<double>());
+  CHECK(forward < 0.4 * alone["step_seconds"].get<double>());
+  CHECK(two["step_seconds"].get<double>() - alone["step_seconds"].get<double>()
+        == doctest::Approx(2 * forward));
+  CHECK(one["peak_bytes"] == alone["peak_bytes"]);
+  CHECK(two["peak_bytes"].get<double>() - alone["peak_bytes"].get<double>()
+        == doctest::Approx(2 * 8'030'261'248.0 / 8).epsilon(1e-3));
+  // Beside adapters the model is its own copy.
+  CHECK(predicted_run(job + "--lora 8 --frozen-copy")["peak_bytes"]
+        == predicted_run(job + "--lora 8")["peak_bytes"]);
+  all_refused(
+      {{"predict --model 8B --cluster 8xH100 --sequence 4096 --batch 64 --pipeline 2 "
+        "--frozen-forwards 1",
+        "when a pipeline runs them"}});
+}
+
+TEST_CASE("predict: gradients that are scattered once a step are held whole until then") {
+  std::string const job = "--model 8B --cluster 8xH100 --sequence 1024 --batch 64 --sharding full ";
+  auto const each = predicted_run(job), once = predicted_run(job + "--scatter-once"),
+             single = predicted_run(job + "--micro-batch 8 --scatter-once");
+  CHECK(once["step_seconds"] < each["step_seconds"]);
+  CHECK(once["peak_bytes"].get<double>() - each["peak_bytes"].get<double>()
+        == doctest::Approx(2 * 8'030'261'248.0).epsilon(1e-3));
+  // With one micro-batch there is nothing to wait for.
+  auto const usual = predicted_run(job + "--micro-batch 8");
+  CHECK(single["step_seconds"] == usual["step_seconds"]);
+  CHECK(single["peak_bytes"] == usual["peak_bytes"]);
 }

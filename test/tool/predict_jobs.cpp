@@ -166,6 +166,25 @@ TEST_CASE("predict --torchtitan: what it compiles, and what it runs again") {
                 "no layer of the model has a part 'op'"}});
 }
 
+TEST_CASE("predict: weights on the host, as jobs and DeepSpeed say them") {
+  auto const options = [](std::string const& job) {
+    return predicted_run("--cluster 8xH200 " + job)["options"].get<std::string>();
+  };
+  CHECK(contains(options(titan_job("", "enable_cpu_offload = true")),
+                 "--offload-optimizer --offload-weights own"));
+  std::string const zero = R"("train_batch_size":64,"bf16":{"enabled":true},"zero_optimization":{)",
+                    weights = R"("offload_param":{"device":"cpu"})";
+  CHECK(contains(options(zero_job(zero + R"("stage":3,)" + weights + "}")),
+                 "--sharding full --offload-weights copies"));
+  CHECK(contains(
+      options(zero_job(zero + R"("stage":3,"offload_optimizer":{"device":"cpu"},)" + weights + "}")),
+      "--offload-optimizer --offload-weights copies"));
+  std::string const go = "predict --cluster 8xH200 ";
+  all_refused({{go + zero_job(zero + R"("stage":2,)" + weights + "}"), "\"offload_param\" needs"},
+               {go + zero_job(zero + R"("stage":3,"offload_param":{"device":"nvme"}})"),
+                "move values to that device"}});
+}
+
 TEST_CASE("predict --torchtitan: its schedules and stages") {
   std::string const pipeline = "pipeline_parallel_degree = 4\npipeline_parallel_schedule = ";
   for (auto const& [name, part] : std::vector<std::pair<std::string, std::string>>{
@@ -215,7 +234,6 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
        {go + titan_job("", "[[parallelism]]\ntensor_parallel_degree = 2"), "list of tables"},
        {go + titan_job("", "[activation_checkpoint]\nselective_ac_option = \"2\""),
         "selective_ac_option '2'"},
-       {go + titan_job("", "enable_cpu_offload = true"), "enable_cpu_offload"},
        {go + titan_job("", "dtype = \"float16\""),
         "training.dtype is float32 or bfloat16, not 'float16'"},
        {go + titan_job("", "[optimizer]\nname = \"Muon\""), "not of 'Muon'"}});

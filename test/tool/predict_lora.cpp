@@ -131,3 +131,23 @@ TEST_CASE("predict --as costs: simulate takes as long as the passes and the bubb
   double const seconds = simulated["makespan"].get<double>() / scale / 1e3;
   CHECK(seconds == doctest::Approx(p["step_seconds"].get<double>()).epsilon(0.03));
 }
+
+TEST_CASE("predict --lora: copies of tables that train beside adapters") {
+  std::string const job = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --sharding full ";
+  auto const without = predicted_run(job + "--lora 8"),
+             both = predicted_run(job + "--lora 8,train=embedding,train=head");
+  double const tables = 2 * 128256 * 4096.0;
+  CHECK(both["trained_parameters"].get<double>() - without["trained_parameters"].get<double>()
+        == tables);
+  CHECK(both["step_seconds"] > without["step_seconds"]);
+  // The tables stay in 16 bits, and the copies are shards with their state.
+  auto const state = [](nlohmann::json const& run) {
+    auto const& m = run["memory"][0];
+    return m["parameters"].get<double>() + m["gradients"].get<double>() + m["optimizer"].get<double>();
+  };
+  CHECK(state(both) - state(without) == doctest::Approx(16 * tables / 8).epsilon(1e-3));
+  all_refused({{"predict --model gemma2-9b --cluster 8xH100 --sequence 4096 --batch 64 --lora "
+                "8,train=head",
+                "for models whose head is not tied"},
+               {"predict " + job + "--lora 8,lm_head,train=head", "a head has an adapter, or trains"}});
+}

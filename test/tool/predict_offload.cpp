@@ -56,10 +56,31 @@ TEST_CASE("predict: what leaves for the host is in the answer") {
   CHECK(contains(text.out, "on the host"));
 }
 
+TEST_CASE("predict: weights that stay on the host are gathered over its link") {
+  std::string const same =
+      "--model llama3-8b --cluster 8xH100 --sequence 4096 --batch 8 --sharding full ";
+  auto const here = predicted_run(same), copies = predicted_run(same + "--offload-weights copies"),
+             own = predicted_run(same + "--offload-weights own");
+  CHECK(contains(own["options"].get<std::string>(), "--offload-optimizer --offload-weights own"));
+  double const shard = 8'030'261'248.0 / 8;
+  CHECK(copies["peak_host_bytes"].get<double>() == doctest::Approx(2 * shard).epsilon(1e-4));
+  CHECK(own["peak_host_bytes"].get<double>() == doctest::Approx(16 * shard).epsilon(1e-4));
+  CHECK(own["peak_bytes"] < copies["peak_bytes"]);
+  CHECK(copies["peak_bytes"] < here["peak_bytes"]);
+  CHECK(own["terms"]["offload"] > copies["terms"]["offload"]);
+  CHECK(copies["terms"]["offload"] > 0);
+  CHECK(own["interval"].is_null());
+  std::string const file = (scratch() / "weights_away.json").string();
+  REQUIRE(run_tool("predict --as run -o " + file + " " + same + "--offload-weights own").code == 0);
+  CHECK(predicted_run("--run " + file)["step_seconds"] == own["step_seconds"]);
+}
+
 TEST_CASE("predict: what cannot leave is refused") {
   std::string const run = "predict --model llama3-8b --sequence 8192 --batch 16 --cluster ";
   all_refused({
       {run + "8xMI300X --offload-optimizer", "the machine does not say what its host takes"},
+      {run + "8xH100 --offload-weights own", "needs --sharding full"},
+      {run + "8xH100 --sharding full --weight-ranks 4 --offload-weights copies", "--weight-ranks"},
       {run + "8xH100 --offload-activations core", "no part 'core' is known"},
       {run + "8xH100 --offload-activations core_atn", "did you mean 'core_attn'?"},
       {run + "8xH100 --offload-activations moe_act", "no layer of the model has a part 'moe_act'"},

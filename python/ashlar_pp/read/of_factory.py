@@ -77,11 +77,9 @@ def _add_adapters(
     adapters = _section(tree, "peft_config", path)
     kind = adapters.get("name")
     if kind == "freeze":
-        raise Unreadable(
-            f"{path}: peft_config freeze: say to ashlar predict, by --freeze, which "
-            "layers are frozen"
-        )
-    if kind is not None:
+        given["finetuning_type"] = kind
+        given.update((k, v) for k, v in adapters.items() if k.startswith("freeze_"))
+    elif kind is not None:
         given["finetuning_type"] = kind
         given["lora_rank"] = adapters.get("r", 8)
         given["lora_target"] = adapters.get("target_modules", "all")

@@ -9,10 +9,18 @@ from typing import Any
 
 from .adapters import lora_words
 from .flags import megatron_flags
+from .heads import read_head
 from .launchers import Training
 from .of_trainer import accelerate_of, local_model, of_arguments, words_by_name
-from .preferences import OF_GENERATION, add_preference, is_of_rewards, preference_of
+from .preferences import (
+    OF_GENERATION,
+    add_preference,
+    double_batch,
+    is_of_rewards,
+    preference_of,
+)
 from .run_file import Run, Unreadable, add_frozen_towers
+from .values import Values, found, read_file
 
 _COMMANDS = ("sft", "pt", "rlhf")
 
@@ -30,8 +38,11 @@ _BETWEEN_UPDATES = """
 # Unless it is off, each means another step than that of a decoder or of adapters.
 _OTHER_TRAINING = """
     freeze_parameters_ratio freeze_parameters trainable_parameters use_galore use_dora
-    freeze_llm lisa_activated_layers modules_to_save task_type num_labels teacher_model
+    freeze_llm lisa_activated_layers teacher_model
 """.split()
+
+# These say that a model has a head of its own.
+_OF_HEADS = ("task_type", "num_labels", "reward_model", "process_reward_model")
 
 # Words of `megatron sft` that change no step.
 _QUIET = """
@@ -78,6 +89,10 @@ def read(training: Training) -> Run:
 def _read_preference(given: dict[str, Any]) -> None:
     """Puts its defaults (swift/arguments/rlhf_args.py)."""
     kind = given.setdefault("rlhf_type", "dpo")
+    if kind == "rm":
+        given.pop("rlhf_type")
+        given["reward_model"] = True
+        return
     if not preference_of(given, ""):
         raise Unreadable(
             f"rlhf_type {kind}: a second model runs, or it generates beside the step"
@@ -129,6 +144,7 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
             if _STAGES[file] == 3:
                 zero["offload_param"] = {"device": "cpu"}
         given["deepspeed"] = json.dumps({"zero_optimization": zero})
+    _read_fsdp(given, pathlib.Path(training.command.folder))
     # Its defaults (swift/arguments).
     given.setdefault("gradient_checkpointing", "true")
     given.setdefault("per_device_train_batch_size", "1")
@@ -155,12 +171,28 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     return run
 
 
+def _read_fsdp(given: dict[str, Any], folder: pathlib.Path) -> None:
+    """`--fsdp` is a file, or fsdp2, for which it has one (swift/config/fsdp2.json)."""
+    said = str(given.get("fsdp", ""))
+    if said == "fsdp2":
+        given["fsdp"] = "full_shard auto_wrap"
+        given["fsdp_config"] = {"activation_checkpointing": True}
+    elif said.endswith(".json"):
+        tree = read_file(found(said, folder))
+        if not isinstance(tree, dict):
+            raise Unreadable(f"--fsdp {said}: no configuration of FSDP")
+        given["fsdp"] = tree.get("fsdp", "full_shard")
+        given["fsdp_config"] = tree.get("fsdp_config", {})
+
+
 def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     run = Run(framework="megatron")
     if given.get("quant_method"):
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")
     add_frozen_towers(run, _frozen_towers(given))
+    if given.get("modules_to_save"):
+        raise Unreadable("--modules_to_save: whole matrices train beside adapters")
     if lora:
         run.program["lora"] = lora
     name = str(given.pop("model", ""))
@@ -179,6 +211,8 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
         "bf16" if dtype == "bfloat16" else "fp16": True,
     }
     kind = preference_of(given, "")
+    heads = {k: given.pop(k) for k in _OF_HEADS if k in given}
+    is_of_pairs = read_head(Values(heads, "--task_type"), run)
     if is_of_rewards(kind):
         if "max_length" not in given:
             raise Unreadable("--max_length, of prompts, is not said")
@@ -201,11 +235,14 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
             values[hyphened[2:]] = {"true": True, "false": False}.get(value, value)
         else:
             run.unknown.append("--" + key)
-    if kind:
+    if kind or is_of_pairs:
         run.batch = {
             "micro_batch": int(values.pop("micro-batch-size")),
             "sequences": int(values.pop("global-batch-size")),
         }
+    if is_of_pairs:
+        double_batch(run)
+    if kind:
         add_preference(run, kind)
         if given.get("packing") == "true":
             run.unknown.append("packing: sequences of full length are taken as pairs")

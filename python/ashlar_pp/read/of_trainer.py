@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .heads import head_of, read_head
 from .launchers import Training
 from .of_llava import add_tower
 from .optimizers import add_optimizer
@@ -16,12 +17,14 @@ from .preferences import (
     OF_PREFERENCES,
     add_length,
     add_preference,
+    double_batch,
     is_of_rewards,
     preference_of,
     refuse_second_model,
 )
 from .run_file import Run, Unreadable, add_frozen_towers
-from .trainer_adapters import NO, read_adapters, read_packed
+from .trained_parts import add_unfrozen
+from .trainer_adapters import NO, read_adapters, read_packed, read_saved, refuse_unknown
 from .trainer_sharing import read_sharing
 from .values import Values, found, read_file, sorted_out
 
@@ -157,10 +160,7 @@ def of_arguments(
     run = Run()
     # Recipes stand in a folder of their kind, as those of the alignment handbook.
     kind = preference_of(given, folder.name if is_alone and given.get("beta") else "")
-    refuse_second_model(given, "", kind)
-    for key in ("lora_modules_to_save", "additional_target", "modules_to_save"):
-        if v.get(key):
-            raise Unreadable(f"{key}: whole matrices train beside adapters", flag=key)
+    refuse_second_model(given, "", kind or head_of(given))
     for key in ("pipeline_model_parallel_size", "tensor_model_parallel_size"):
         if v.number(key, default=1) > 1:
             raise Unreadable(f"{key}: Megatron-Core trains in place of the Trainer")
@@ -168,17 +168,24 @@ def of_arguments(
         raise Unreadable(
             "fp8, expert_parallel_size: nothing here counts what they take"
         )
+    for key in ("use_badam", "use_galore", "use_apollo", "use_adam_mini", "use_muon"):
+        if v.flag(key):
+            raise Unreadable(f"{key}: only the state of Adam is counted here")
     for key in ("qat", "use_kt", "gptq", "quantization", "q_lora"):
-        if v.get(key) or v.section(key):
+        if v.get(key) not in NO or v.section(key):
             raise Unreadable(
                 f"{key}: products of another kind, which are not predicted"
             )
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
     has_tower = add_tower(v, run)
+    is_of_pairs = read_head(v, run)
     read_adapters(v, run)
+    read_saved(v, run)
     if v.get("unfrozen_parameters"):
-        raise Unreadable("unfrozen_parameters: a part of the model trains")
+        if run.program.get("lora"):
+            raise Unreadable("unfrozen_parameters beside adapters: Axolotl trains none")
+        add_unfrozen(run, v.get("unfrozen_parameters"))
     if v.get("finetuning_type", "cutoff_len") is not None:  # LLaMA-Factory's defaults
         names = ("freeze_vision_tower", "freeze_multi_modal_projector")
         add_frozen_towers(run, {key: v.get(key) not in _OFF for key in names})
@@ -218,9 +225,12 @@ def of_arguments(
         run.layout["shard_ranks"] = shards * int(run.layout.get("context", 1))
     read_packed(v, run)
     _read_optimizer(v, run)
+    if is_of_pairs:
+        double_batch(run)
     if kind:
         add_preference(run, kind)
         v.asked.update((*OF_PREFERENCES, "stage"))
+    refuse_unknown(v, run)
     quiet = [*_QUIET, *(OF_GENERATION if is_of_rewards(kind) else ())]
     run.not_read, unknown = sorted_out(v.rest(), quiet)
     run.unknown.extend(unknown)
@@ -265,7 +275,7 @@ def _read_ranks(v: Values, run: Run) -> None:
     if tensor > 1:
         run.layout["tensor"] = tensor
     checkpoints = v.get("gradient_checkpointing", "use_gradient_checkpointing")
-    is_on = checkpoints not in (None, False, "false", "False", "no")
+    is_on = checkpoints not in (*NO, "no", "0", 0)
     # LLaMA-Factory has its own name, and it is on unless that is said.
     is_factory = v.get("finetuning_type", "cutoff_len") is not None
     is_off = v.flag("disable_gradient_checkpointing")

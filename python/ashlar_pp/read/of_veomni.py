@@ -112,7 +112,12 @@ def _read_layout(v: Values, run: Run, path: pathlib.Path) -> None:
     if mode and not is_full:
         run.layout["sharding"] = "gradients"
     if v.flag(a + "fsdp_config.offload", "train.enable_fsdp_offload"):
-        raise Unreadable(f"{path}: weights on the host: nothing here counts that")
+        if run.layout["sharding"] != "full":
+            raise Unreadable(
+                f"{path}: weights that are not shared move to the host, and nothing "
+                "here says what that takes"
+            )
+        run.layout["offload_weights"] = "own"
     if v.flag(
         "train.gradient_checkpointing.enable",
         "train.enable_gradient_checkpointing",

@@ -172,9 +172,10 @@ def _read_fsdp(v: Values, run: Run) -> None:
             "weights are on the host between steps, which is not in the step"
         )
     if v.flag(_ACTOR + "fsdp_config.offload_policy"):
-        raise Unreadable(
-            "offload_policy moves weights to the host: nothing counts that here"
-        )
+        if v.word(_ACTOR + "strategy", default="fsdp") != "fsdp2":
+            run.notes.append("offload_policy is of fsdp2 alone: it changes nothing")
+        else:
+            run.layout["offload_weights"] = "own"
     v.flag(_ACTOR + "fsdp_config.optimizer_offload")
     if v.flag("actor_rollout_ref.model.enable_gradient_checkpointing", default=True):
         run.layout["recompute"] = "full"

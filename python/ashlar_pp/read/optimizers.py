@@ -11,13 +11,22 @@ _ADAM = re.compile(
 )
 # bitsandbytes and torchao: both moments in 8 bits, with a scale for 256 elements.
 _ADAM_8_BITS = re.compile(r"adamw?(_bnb|_torch)?_8bit|ao_adamw_8bit|paged_adamw_8bit")
+# torchao: both in 4 bits, with a scale for 128 elements.
+_ADAM_4_BITS = re.compile(r"adamw?(_torch)?_4bit|ao_adamw_4bit")
 
 
 def add_optimizer(name: str, run: Run) -> bool:
     """Adds what the optimizer's state takes to the run; False: it is not counted."""
     eight = _ADAM_8_BITS.fullmatch(name)
-    if not (eight or _ADAM.fullmatch(name)):
+    four = _ADAM_4_BITS.fullmatch(name)
+    if not (eight or four or _ADAM.fullmatch(name)):
         return False
+    if four:
+        add_fact(run, "first-moment=4-bit,second-moment=4-bit")
+        run.notes.append(
+            f"{name}: tensors of fewer than 4096 elements, or of no whole blocks of "
+            "128, have moments in 32 bits, which are not counted"
+        )
     if eight:
         add_fact(run, "first-moment=8-bit,second-moment=8-bit")
         run.notes.append(

@@ -18,7 +18,12 @@ _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
 _OF_REWARDS = ("grpo", "rloo")
 _KINDS = (*_OF_PAIRS, "kto", *_OF_REWARDS)
 # A program that trains so by its name, as TRL's examples.
-_NAMES = re.compile(r"(?:^|[_/-])(dpo|cpo|orpo|simpo|kto|grpo|rloo)(?![a-z])")
+_NAMES = re.compile(r"(?:^|[_/-])(dpo|cpo|orpo|simpo|kto|grpo|rloo)(?:v\d)?(?![a-z])")
+
+# Programs of their own name the models that run beside the one that trains.
+_OTHER_MODELS = re.compile(
+    r"(reference|ref|reward|teacher|critic|draft)_model(?!_mixup)"
+)
 
 # Keys of training by preferences and by rewards: TRL, Axolotl, LLaMA-Factory.
 OF_PREFERENCES = (
@@ -60,10 +65,15 @@ def is_of_rewards(kind: str) -> bool:
 
 
 def add_length(v: Values, run: Run) -> None:
-    """The longest prompt with the longest answer. Raises Unreadable without them."""
-    prompt = v.number("max_prompt_length", "max_length")
-    answer = v.number("max_completion_length", "trl.max_completion_length")
-    run.batch["sequence"] = prompt + answer
+    """The longest prompt with the longest answer; no length where one is not said."""
+    prompt = v.get("max_prompt_length", "max_length")
+    answer = v.number("max_completion_length", "trl.max_completion_length", default=0)
+    if prompt is None or not answer:
+        run.notes.append(
+            "nothing says how long prompts and answers are: give --sequence"
+        )
+        return
+    run.batch["sequence"] = v.number("max_prompt_length", "max_length") + answer
 
 
 def add_preference(run: Run, kind: str) -> None:
@@ -75,21 +85,48 @@ def add_preference(run: Run, kind: str) -> None:
         )
         return
     if kind == "kto":
-        run.unknown.append("kto: forwards of the reference and of mismatched answers")
+        if _adds_reference(run, 3):
+            run.notes.append(
+                "kto: forwards of mismatched answers, and of the reference for both"
+            )
         return
+    double_batch(run)
+    run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
+    if kind not in _ALONE:
+        _adds_reference(run, 1)
+
+
+def double_batch(run: Run) -> None:
+    """A sample is two sequences: in the batch, and in what DeepSpeed is given of it."""
     for key in ("micro_batch", "sequences"):
         if key in run.batch:
             run.batch[key] *= 2
-    run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
-    if kind not in _ALONE:
-        weights = "" if run.program.get("lora") else ", and its weights"
-        run.unknown.append(f"{kind}: the forward of the reference{weights}")
+    if run.framework == "deepspeed":
+        sizes = ("train_micro_batch_size_per_gpu", "train_batch_size")
+        run.arguments = {
+            key: 2 * value if key in sizes and isinstance(value, int) else value
+            for key, value in run.arguments.items()
+        }
+
+
+def _adds_reference(run: Run, forwards: int) -> bool:
+    """A model as large as the one that trains, which runs forwards beside its own, as
+    TRL's trainers do; beside adapters it is the same model. Not under Megatron-Core."""
+    if run.framework == "megatron":
+        run.unknown.append(
+            "the forward of the reference"
+            + ("" if run.program.get("lora") else ", and its weights")
+        )
+        return False
+    run.program["frozen_forwards"] = forwards
+    run.program["frozen_copy"] = True
+    return True
 
 
 def refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> None:
     """Stops at keys, or the name of a program, that say another kind of training than
     `kind`. Raises Unreadable."""
-    if is_of_rewards(kind):
+    if is_of_rewards(kind) or kind == "reward_model":
         return
     wrong = _SECOND if kind else (*_SECOND, *OF_PREFERENCES)
     harmless = ("loss_type", "max_prompt_length")
@@ -98,8 +135,14 @@ def refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> 
         for key in wrong
         if key not in harmless and given.get(key) not in (None, "", False)
     ]
+    keys += [
+        key
+        for key, value in given.items()
+        if _OTHER_MODELS.match(key) and value not in (None, "", False, "false")
+        if not (kind and key.startswith("ref"))
+    ]
     found = re.search(
-        r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?![a-z])", name
+        r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?:v\d)?(?![a-z])", name
     )
     if keys or found:
         raise Unreadable(

@@ -15,6 +15,8 @@ _ADAPTERS = (
     "lora_enable",
     "adapter",
 )
+# As `ashlar predict` names them.
+_TABLES = {"embed_tokens": "embedding", "lm_head": "head"}
 NO = (None, False, "", "false", "False", "none", "None")
 
 
@@ -24,11 +26,17 @@ def read_adapters(v: Values, run: Run) -> None:
     if kind == "lora":
         rank, targets = v.number("lora_rank", default=8), v.get("lora_target") or "all"
         run.program["lora"] = lora_words(rank, targets)
+    elif kind == "freeze":
+        _read_frozen(v, run)
     elif kind not in ("full", ""):
         raise Unreadable(f"finetuning_type {kind}: not the whole model trains")
-    if v.get("lora_r") and not v.get("adapter"):
+    # Axolotl has adapters only by `adapter`, TRL only with use_peft.
+    is_off = v.get("base_model") is not None or (
+        v.get("use_peft") is not None and v.get("use_peft") in NO
+    )
+    if v.get("lora_r") and not v.get("adapter") and not is_off:
         # TRL, and programs that make their own adapters by peft.
-        targets = v.get("lora_target_modules")
+        targets = v.get("lora_target_modules") or _usual_places(run)
         run.program["lora"] = lora_words(v.number("lora_r"), targets)
         v.asked.update(_ADAPTERS)
         return
@@ -36,7 +44,9 @@ def read_adapters(v: Values, run: Run) -> None:
         value = v.get(key)
         if key == "adapter" and value in ("lora", "qlora"):
             everything = v.get("lora_target_linear") in (True, "true", "True")
-            named = v.get("lora_target_modules")
+            named = v.get("lora_target_modules") or (
+                None if everything else _usual_places(run)
+            )
             run.program["lora"] = lora_words(
                 v.number("lora_r"), "all" if everything else named
             )
@@ -51,6 +61,66 @@ def read_adapters(v: Values, run: Run) -> None:
         raise Unreadable(
             f"stage {stage}: a second model runs beside the one that trains"
         )
+
+
+def refuse_unknown(v: Values, run: Run) -> None:
+    """Programs of their own have other names for adapters, and for what says that they
+    train: `train_mode`."""
+    is_off = v.get("base_model") is not None or v.word("finetuning_type") == "full"
+    for key in () if run.program.get("lora") or is_off else v.rest():
+        is_named = key in ("lora_rank", "lora_dim", "lora_target", "lora_trainable")
+        is_kind = str(v.all[key]).lower() in ("lora", "qlora", "dora", "adalora")
+        if (is_named and v.all[key] not in NO) or is_kind:
+            raise Unreadable(
+                f"{key}: adapters by a program of its own; --set lora_r=RANK --set "
+                "lora_target_modules=NAMES says which",
+                flag=key,
+            )
+
+
+def _usual_places(run: Run) -> list[str]:
+    """peft's own for Llama and most decoders of its kind (utils/constants.py)."""
+    run.unknown.append(
+        "places of adapters, which peft chooses by the model's type: taken to be "
+        "q_proj and v_proj, as for Llama, Mistral, Qwen and Gemma"
+    )
+    return ["q_proj", "v_proj"]
+
+
+def _read_frozen(v: Values, run: Run) -> None:
+    """LLaMA-Factory trains the last layers, or the first where the number is negative
+    (model/adapter.py), and other modules that are named."""
+    said = str(v.get("freeze_trainable_layers") or 2)
+    count = int(said) if said.lstrip("-").isdigit() else 0
+    if v.flag("use_llama_pro") or not count:
+        raise Unreadable(
+            f"use_llama_pro, freeze_trainable_layers {said}: every n-th layer trains, "
+            "or none: --train-only says which"
+        )
+    if v.word("freeze_trainable_modules", default="all") != "all":
+        raise Unreadable("freeze_trainable_modules: a part of each layer trains")
+    words = [f"last={count}" if count > 0 else f"first={-count}"]
+    for name in v.word("freeze_extra_modules").replace(",", " ").split():
+        if name not in _TABLES:
+            raise Unreadable(f"freeze_extra_modules {name}: it is not predicted alone")
+        words.append(_TABLES[name])
+    run.program["train_only"] = ",".join(words)
+
+
+def read_saved(v: Values, run: Run) -> None:
+    """Tables of which peft trains a copy beside the adapters."""
+    for key in ("lora_modules_to_save", "additional_target", "modules_to_save"):
+        named = v.get(key) or []
+        if isinstance(named, str):
+            named = named.replace(",", " ").split()
+        for name in named if run.program.get("lora") else ():
+            if name not in _TABLES:
+                raise Unreadable(
+                    f"{key} {name}: only copies of embed_tokens and lm_head are "
+                    "counted beside adapters",
+                    flag=key,
+                )
+            run.program["lora"] += ",train=" + _TABLES[name]
 
 
 def read_packed(v: Values, run: Run) -> None:

@@ -48,7 +48,7 @@ def read_sharing(
         or accelerate.get("use_fsdp")
         or (v.get("base_model") and (v.section("fsdp_config") or v.get("fsdp_version")))
     ):
-        _with_fsdp(v, accelerate, run)
+        _with_fsdp(v, accelerate, run, folder)
     else:
         run.layout["sharding"] = "none"
         _with_buckets(v, run)
@@ -110,10 +110,23 @@ def _drop_autos(tree: dict[str, Any]) -> None:
             _drop_autos(value)
 
 
-def _with_fsdp(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
+def _fsdp_file(v: Values, folder: pathlib.Path) -> dict[str, Any]:
+    """The Trainer's fsdp_config, which is a file where it is a name."""
+    said = v.get("fsdp_config")
+    if not isinstance(said, str) or not said:
+        return dict(v.section("fsdp_config"))
+    tree = read_file(found(said, folder))
+    if not isinstance(tree, Mapping):
+        raise Unreadable(f"{said} is no configuration of FSDP")
+    return dict(tree)
+
+
+def _with_fsdp(
+    v: Values, accelerate: Mapping[str, Any], run: Run, folder: pathlib.Path
+) -> None:
     words = v.word("fsdp").lower().split()
     config = dict(accelerate.get("fsdp_config") or {})
-    config.update(v.section("fsdp_config"))
+    config.update(_fsdp_file(v, folder))
     for key, value in accelerate.items():
         if str(key).startswith("fsdp_"):
             config.setdefault(str(key), value)
@@ -144,12 +157,20 @@ def _with_fsdp(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
             "by --sharding full --shard-ranks N"
         )
     run.layout["sharding"] = kinds[strategy]
+    # Micro-batches but the last run within no_sync (transformers/trainer.py).
+    if strategy == "full_shard" and run.batch.get("micro_batches", 1) > 1:
+        run.program["scatter_once"] = True
     offloads = (
         str(config.get("offload_params", "")).lower() == "true" or "offload" in words
     )
     if offloads:
-        raise Unreadable(
-            "FSDP moves weights to the host: nothing here says what that takes"
-        )
+        if strategy != "full_shard":
+            raise Unreadable(
+                f"FSDP's {strategy} with offload_params: weights that are not shared "
+                "move to the host, and nothing here says what that takes"
+            )
+        run.layout["offload_weights"] = "own"
     if str(config.get("activation_checkpointing", "")).lower() == "true":
         run.layout["recompute"] = "full"
+    if str(config.get("activation_cpu_offload", "")).lower() == "true":
+        run.layout["offload_activations"] = "full"

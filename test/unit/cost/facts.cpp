@@ -230,6 +230,7 @@ TEST_CASE("facts: bytes of the optimizer, held and moved, by the formats of its 
   is(optimizer(weights_held::bits_16, bits_32, bits_32), 10, 26);
   is(optimizer(weights_held::bits_32, bits_16, bits_16), 8, 22);
   is(optimizer(weights_held::rest, bits_8, bits_16), 5, 18);
+  is(optimizer(weights_held::bits_32, bits_4, bits_4), 5 + 8 / 128.0, 16 + 16 / 128.0);
   // Shards of FSDP are the optimizer's own weights.
   q.layout.sharding = sharding::full;
   for (auto const& [weights, bytes] :
@@ -266,6 +267,8 @@ TEST_CASE("facts: laws of any run") {
     never_less(with(q, fact::expert_products, expert_kernels::single),
                with(q, fact::expert_products, expert_kernels::loop));
     never_less(with(q, fact::transfers, message::batched), with(q, fact::transfers, message::single));
+    never_less(with(q, fact::first_moment, moment_held::bits_4),
+               with(q, fact::first_moment, moment_held::bits_8));
     never_less(with(q, fact::first_moment, moment_held::bits_8),
                with(q, fact::first_moment, moment_held::bits_16));
     never_less(with(q, fact::main_weights, weights_held::bits_16),

@@ -120,6 +120,44 @@ TEST_CASE("offload: a copy takes time where the pass beside it is too short") {
   CHECK(passes().backward.seconds() == backward);
 }
 
+TEST_CASE("offload: the host holds shards of weights, and gathers take their copies, too") {
+  constants const c = round_constants();
+  question q = asked_to_send(dense_model(4), offloaded::none);
+  q.layout.sharding = sharding::full;
+  double const shard = (4 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000) / 8,
+               layer = 3 * 1024 * 1024 + 3 * 1024 * 4096.0;
+  auto const held = [&] { return memory_of(q, stages_of(q), c)[0]; };
+  memory_parts const without = held();
+  auto const passes = [&] { return passes_of(q, stages_of(q), c)[0]; };
+  stage_passes const before = passes();
+  // ZeRO-3's: two bytes of each weight, and staged shards of two layers.
+  q.layout.offload.weights = offloaded_weights::copies;
+  CHECK(held().host == 2 * shard);
+  CHECK(held().parameters == 2 * shard);
+  CHECK(held().gathered == without.gathered + 2 * 2 * layer / 8);
+  q.cluster.device().host.link = 1;  // copies take longer than all else
+  CHECK(passes().forward.offload == doctest::Approx(2 * shard).epsilon(1e-4));
+  CHECK(passes().forward.sharding == before.forward.sharding);
+  CHECK(passes().backward.offload == doctest::Approx(2 * shard).epsilon(1e-4));
+  q.layout.offload.optimizer = true;
+  CHECK(held().host == (2 + 16) * shard);
+  CHECK(held().parameters == 0);
+  q.cluster.device().host.link = 50e9;
+  CHECK(step_of(q, stages_of(q), c).optimizer
+        == doctest::Approx(shard * (4 / 50e9 + 30 / 75e9)).epsilon(1e-3));
+  // FSDP's: the optimizer's own weights, and gradients that go the other way at the same time.
+  q.layout.offload.weights = offloaded_weights::own;
+  CHECK(held().host == 16 * shard);
+  CHECK(held().parameters + held().gradients + held().optimizer == 0);
+  CHECK(held().gathered == without.gathered + 2 * 4 * layer / 8);
+  CHECK(step_of(q, stages_of(q), c).optimizer == doctest::Approx(shard * 30 / 75e9).epsilon(1e-3));
+  q.cluster.device().host.link = 1;
+  CHECK(passes().backward.offload == doctest::Approx(4 * shard).epsilon(1e-4));
+  // A link that is fast enough costs only its share of a longer exchange.
+  q.cluster.device().host.link = 1e15;
+  CHECK(passes().backward.offload == doctest::Approx(0).epsilon(1e-6));
+}
+
 TEST_CASE("offload: the host updates what it holds, between two copies") {
   constants const c = round_constants();
   question q = asked_to_send(dense_model(4), offloaded::none);
@@ -154,6 +192,17 @@ TEST_CASE("offload: nothing leaves for a host of which nothing is known, nor wha
   CHECK(broken(q) == requirement::host_is_known);
   q.layout.offload = {.optimizer = true};
   CHECK(broken(q) == requirement::host_is_known);
+  q.cluster = asked_to_send(dense_model(4), offloaded::none).cluster;
+  q.layout.offload.weights = offloaded_weights::own;
+  CHECK(broken(q) == requirement::weights_away_are_sharded);
+  q.layout.sharding = sharding::full;
+  CHECK_NOTHROW(check(q));
+  q.layout.offload.optimizer = false;
+  CHECK(broken(q) == requirement::weights_away_are_sharded);
+  q.layout.offload = {.weights = offloaded_weights::copies};
+  CHECK_NOTHROW(check(q));
+  q.layout.weight_ranks = 2;
+  CHECK(broken(q) == requirement::weights_away_are_sharded);
 }
 
 TEST_CASE("offload: no run takes less, and no device holds more but for two layers") {
@@ -163,6 +212,9 @@ TEST_CASE("offload: no run takes less, and no device holds more but for two laye
   for (int i = 0; i < random_cases(300); ++i) {
     question q = random_question(roll);
     if (!q.layout.offload.is_any()) continue;
+    if (q.layout.sharding == sharding::full && q.layout.weight_ranks == 0)
+      q.layout.offload.weights = static_cast<offloaded_weights>(i % 3);
+    if (q.layout.offload.weights == offloaded_weights::own) q.layout.offload.optimizer = true;
     question without = q;
     without.layout.offload = {};
     std::vector<stage> const stages = stages_of(q);
@@ -171,10 +223,12 @@ TEST_CASE("offload: no run takes less, and no device holds more but for two laye
     std::vector<stage_needs> const needs = needs_of(q, stages, false, c);
     double moving = 0;
     for (stage_needs const& each : needs) moving = moving < each.moving ? each.moving : moving;
+    // Shards from the host that are gathered to two layers.
+    auto const staged = [&](std::size_t d) { return held[d].gathered - before[d].gathered; };
     for (std::size_t d = 0; d < held.size(); ++d)
-      CHECK(held[d].all() <= (before[d].all() + moving) * (1 + 1e-12));
+      CHECK(held[d].all() - staged(d) <= (before[d].all() + moving) * (1 + 1e-12));
     question slow = q;
-    slow.layout.offload.optimizer = false;
+    slow.layout.offload.optimizer = q.layout.offload.weights == offloaded_weights::own;
     question fast = slow;
     fast.cluster.device().host.link *= 2;
     CHECK(step_seconds(slow, c) >= step_seconds(without, c) * (1 - 1e-12));

@@ -71,6 +71,11 @@ inline constexpr std::array offload_choices{
     std::pair{"expert_fc1", ashlar::cost::offloaded::expert_input},
     std::pair{"moe_act", ashlar::cost::offloaded::activation}};
 
+inline constexpr std::array weights_away_choices{
+    std::pair{"none", ashlar::cost::offloaded_weights::none},
+    std::pair{"copies", ashlar::cost::offloaded_weights::copies},
+    std::pair{"own", ashlar::cost::offloaded_weights::own}};
+
 // The first word for a value; empty for one that has none.
 template <class Choices, class Value>
 std::string word_for(Choices const& choices, Value value) {

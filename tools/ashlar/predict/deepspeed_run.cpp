@@ -143,7 +143,7 @@ class deepspeed_reader : json_reader {
     long long stage = 0;
     if (zero != nullptr) {
       if (json const* const at = find(*zero, "stage")) stage = whole(*at, "stage", 0, 3);
-      read_away(*zero);
+      read_away(*zero, stage);
       read_shards(*zero, stage);
       for (auto const& [key, value] : zero->items()) {
         constexpr std::array read_keys{"stage",        "offload_optimizer",       "offload_param",
@@ -159,7 +159,7 @@ class deepspeed_reader : json_reader {
     run_.options["sharding"] = word_for(sharding_choices, static_cast<ashlar::cost::sharding>(stage));
   }
   // Reads which states leave for the host.
-  void read_away(json const& zero) {
+  void read_away(json const& zero, long long stage) {
     if (flag(zero, "cpu_offload")) run_.options["offload-optimizer"] = "true";
     for (char const* away : {"offload_optimizer", "offload_param"}) {
       json const* const at = find(zero, away);
@@ -167,13 +167,18 @@ class deepspeed_reader : json_reader {
       json const* const where = find(object(*at, away), "device");
       std::string const device = where == nullptr ? "none" : text(*where, "device");
       if (device == "none") continue;
-      if (std::string_view(away) == "offload_param" || device != "cpu")
-        fail(*at, fmt::format("\"{}\": nothing here says what it takes to move values to {}", away,
-                              device == "cpu" ? "a host" : "that device"));
+      bool const is_of_weights = std::string_view(away) == "offload_param";
+      if (device != "cpu")
+        fail(*at,
+             fmt::format("\"{}\": nothing here says what it takes to move values to that device", away));
+      if (is_of_weights && stage != 3) fail(*at, "\"offload_param\" needs \"stage\": 3");
       json const* const share = find(*at, "ratio");
       if (share != nullptr && ashlar::json_reader::number(*share, "ratio", 0, 1) < 1)
         fail(*share, "\"ratio\": nothing here says what a part of the optimizer on the host takes");
-      run_.options["offload-optimizer"] = "true";
+      if (is_of_weights)
+        run_.options["offload-weights"] = "copies";
+      else
+        run_.options["offload-optimizer"] = "true";
     }
   }
   // Defaults of deepspeed/runtime/zero/config.py: sums come after the backward, 500 million gradients at

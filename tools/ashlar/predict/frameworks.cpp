@@ -162,6 +162,7 @@ bool has_schedule(framework const& f, std::string_view name) {
 std::string obstacle_of_layout(framework const& f, question const& q, std::string const& schedule) {
   if (schedule != "none" && !has_schedule(f, schedule))
     return fmt::format("it has no schedule like {}", schedule);
+  if (!q.model.has_logits()) return "nothing here writes a head in place of logits";
   if (q.model.freezes_any()) return "nothing here writes which parameters are frozen";
   if (!f.any_division && !deals_evenly(stages_of(q)))
     return "it deals layers evenly, by their parameters or by their type, not as this layout does";
@@ -195,6 +196,8 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
     if (!f.offloads_parts) return "nothing here writes how it sends activations to the host";
     if (std::string const why = obstacle_of_parts(q); !why.empty()) return why;
   }
+  if (q.layout.offload.weights != ashlar::cost::offloaded_weights::none)
+    return "nothing here writes how it keeps weights on the host";
   if (q.layout.offload.optimizer && !f.offloads_optimizer)
     return "nothing here writes how it keeps the optimizer on the host";
   if (q.layout.offload.optimizer && q.layout.sharding == sharding::none)

@@ -6,56 +6,107 @@
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <vector>
 
 namespace tool {
 
 namespace {
 
-constexpr std::string_view layers_word = "layers=";
+using ashlar::cost::frozen_parts;
 
-void freeze_layers(std::string_view range, int count, ashlar::cost::frozen_parts& frozen) {
+// The value of "first=4"; empty for other words.
+std::string_view value_of(std::string_view word, std::string_view name) {
+  return word.starts_with(name) ? word.substr(name.size()) : std::string_view{};
+}
+
+void name_layers(int first, int last, int count, frozen_parts& named) {
+  named.layers.resize(static_cast<std::size_t>(count), false);
+  for (int i = first; i <= last; ++i) named.layers[static_cast<std::size_t>(i)] = true;
+}
+
+void name_range(std::string_view range, int count, frozen_parts& named) {
   auto const dash = range.find('-');
   auto const number = [&](std::string_view text, int least) {
     return number_within<int>("a frozen layer", text, least, count - 1);
   };
   int const first = number(range.substr(0, dash), 0);
-  int const last = dash == range.npos ? first : number(range.substr(dash + 1), first);
-  frozen.layers.resize(static_cast<std::size_t>(count), false);
-  for (int i = first; i <= last; ++i) frozen.layers[static_cast<std::size_t>(i)] = true;
+  name_layers(first, dash == range.npos ? first : number(range.substr(dash + 1), first), count, named);
 }
 
-bool freeze_tower(std::string_view name, ashlar::cost::architecture& model) {
+struct named_parts {
+  frozen_parts parts;
+  std::vector<bool> towers;
+};
+
+bool name_tower(std::string_view name, ashlar::cost::architecture const& model, named_parts& named) {
   bool is_one = name == all_towers;
-  for (ashlar::cost::tower& each : model.towers) {
-    if (name != all_towers && each.name != name) continue;
-    is_one = each.is_frozen = true;
-  }
+  for (std::size_t i = 0; i < model.towers.size(); ++i)
+    if (name == all_towers || model.towers[i].name == name) is_one = named.towers[i] = true;
   return is_one;
+}
+
+// The parts that are named, whatever is to be done with them.
+named_parts parts_of(std::string_view text, ashlar::cost::architecture const& model) {
+  int const count = model.layer_count();
+  named_parts all{.parts = {}, .towers = std::vector<bool>(model.towers.size(), false)};
+  frozen_parts& named = all.parts;
+  for (;;) {
+    auto const comma = text.find(',');
+    std::string_view const part = text.substr(0, comma);
+    auto const layers = [&](std::string_view from) {
+      return number_within<int>("a number of layers", from, 1, count);
+    };
+    if (part == "embedding")
+      named.embedding = true;
+    else if (part == "head")
+      named.head = true;
+    else if (part == "layers")
+      name_layers(0, count - 1, count, named);
+    else if (auto const range = value_of(part, "layers="); !range.empty())
+      name_range(range, count, named);
+    else if (auto const some = value_of(part, "first="); !some.empty())
+      name_layers(0, layers(some) - 1, count, named);
+    else if (auto const end = value_of(part, "last="); !end.empty())
+      name_layers(count - layers(end), count - 1, count, named);
+    else if (!name_tower(part, model, all))
+      throw usage_error(fmt::format(
+          "'{}' is no part of the model; there are: embedding, head, layers, "
+          "layers=0-15, layers=20, first=4 and last=2{}",
+          part.substr(0, 64), model.towers.empty() ? "" : ", and towers, all or by their names"));
+    if (comma == text.npos) return all;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 }  // namespace
 
 void freeze(std::string_view text, ashlar::cost::architecture& model) {
-  ashlar::cost::frozen_parts& frozen = model.frozen = {};
-  for (ashlar::cost::tower& each : model.towers) each.is_frozen = false;
-  for (;;) {
-    auto const comma = text.find(',');
-    std::string_view const part = text.substr(0, comma);
-    if (part == "embedding")
-      frozen.embedding = true;
-    else if (part == "head")
-      frozen.head = true;
-    else if (part == "layers")
-      frozen.layers.assign(model.layers.size(), true);
-    else if (part.substr(0, layers_word.size()) == layers_word)
-      freeze_layers(part.substr(layers_word.size()), model.layer_count(), frozen);
-    else if (!freeze_tower(part, model))
-      throw usage_error(fmt::format(
-          "'{}' cannot be frozen; there are: embedding, head, layers, layers=0-15 and layers=20{}",
-          part.substr(0, 64), model.towers.empty() ? "" : ", and towers, all or by their names"));
-    if (comma == text.npos) return;
-    text.remove_prefix(comma + 1);
-  }
+  named_parts const named = parts_of(text, model);
+  model.frozen = named.parts;
+  for (std::size_t i = 0; i < model.towers.size(); ++i) model.towers[i].is_frozen = named.towers[i];
+}
+
+void freeze_all_but(std::string_view text, ashlar::cost::architecture& model) {
+  named_parts named = parts_of(text, model);
+  frozen_parts& parts = named.parts;
+  parts.layers.resize(static_cast<std::size_t>(model.layer_count()), false);
+  parts.layers.flip();
+  parts.embedding = !parts.embedding;
+  parts.head = model.is_tied ? parts.embedding : !parts.head;
+  model.frozen = parts;
+  for (std::size_t i = 0; i < model.towers.size(); ++i) model.towers[i].is_frozen = !named.towers[i];
+}
+
+void choose_head(std::string const& outputs, prediction& p) {
+  if (outputs.empty()) return;
+  ashlar::cost::architecture& a = p.asked.model;
+  a.outputs = number_within<int>("--head: outputs", outputs, 0, 1'000'000);
+  if (!a.has_tables() || a.has_encoder())
+    throw usage_error("--head: only a decoder with an embedding can have another head than its own");
+  a.is_tied = false;
+  if (a.predictions > 0) p.notes.emplace_back("--head: without the layers that predict further tokens");
+  a.predictions = 0;
+  p.head = outputs;
 }
 
 }  // namespace tool

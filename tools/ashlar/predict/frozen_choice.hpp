@@ -1,15 +1,22 @@
-// Chooses the parts of a model that are frozen.
+// Chooses the parts of a model that are frozen, and its head.
 #pragma once
 
+#include "predict/report.hpp"
 #include <ashlar/cost/model/architecture.hpp>
 
 #include <string_view>
 
 namespace tool {
 
-// Freezes parts with commas, and no others: embedding, head, layers, layers=0-15, layers=20, all towers
-// or some by their names; layers count from 0. Throws usage_error.
+// Freezes parts with commas, and no others: embedding, head, layers, layers=0-15, layers=20, first=4,
+// last=2, all towers or some by their names; layers count from 0. Throws usage_error.
 inline constexpr std::string_view all_towers = "towers";
 void freeze(std::string_view text, ashlar::cost::architecture& model);
+
+// Freezes everything but these parts. A head that is tied is the embedding.
+void freeze_all_but(std::string_view text, ashlar::cost::architecture& model);
+
+// Puts a head of this many outputs, in words, in the place of logits. Throws usage_error.
+void choose_head(std::string const& outputs, prediction& p);
 
 }  // namespace tool

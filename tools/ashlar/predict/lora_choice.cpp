@@ -72,6 +72,8 @@ bool has_targets(architecture const& a) {
 
 void choose_lora(std::string const& text, prediction& p) {
   if (text.empty()) return;
+  if (!p.train_only.empty())
+    throw usage_error("--lora freezes the whole model: --train-only has no part left");
   architecture& a = p.asked.model;
   if (!p.freeze.empty() && !(a.frozen == ashlar::cost::frozen_parts{}))
     throw usage_error("--lora freezes the whole model: --freeze has no part left but towers");
@@ -87,15 +89,31 @@ void choose_lora(std::string const& text, prediction& p) {
     return word;
   };
   a.lora.rank = number_within<int>("--lora: the rank", next(), 1, 1'000'000);
-  a.lora.of = left.empty() ? target_named("all") : lora_target::none;
+  bool trains_embedding = false, trains_head = false;
   while (!left.empty()) {
-    lora_target const named = target_named(next());
-    a.lora.of = a.lora.of | named;
+    std::string_view const word = next();
+    if (word == "train=embedding")
+      trains_embedding = true;
+    else if (word == "train=head")
+      trains_head = true;
+    else
+      a.lora.of = a.lora.of | target_named(word);
   }
+  if (a.lora.of == lora_target::none) a.lora.of = target_named("all");
+  if (!a.has_logits() && (trains_head || has(a.lora.of, lora_target::head)))
+    throw usage_error("--lora: a head of its own trains beside adapters as it is: name no lm_head");
+  if ((trains_embedding || trains_head) && (a.is_tied || !a.has_tables()))
+    throw usage_error(
+        "--lora: train=embedding and train=head are for models whose head is not tied: copies of a tied "
+        "one differ between releases of peft");
+  if (trains_head && has(a.lora.of, lora_target::head))
+    throw usage_error("--lora: a head has an adapter, or trains itself");
   if (a.has_state_space())
     throw usage_error("--lora: adapters beside matrices of state-space layers are not counted");
   if (!has_targets(a)) throw usage_error(fmt::format("--lora {}: no layer has these", text));
-  a.frozen = {.embedding = true, .head = true, .layers = std::vector<bool>(a.layers.size(), true)};
+  a.frozen = {.embedding = !trains_embedding,
+              .head = !trains_head && a.has_logits(),
+              .layers = std::vector<bool>(a.layers.size(), true)};
   if (a.predictions > 0) p.notes.emplace_back("--lora: without the layers that predict further tokens");
   a.predictions = 0;
   p.lora = text;
@@ -122,7 +140,7 @@ void choose_frozen_weights(std::string const& text, prediction& p) {
       a.lora.frozen = packing::bits_8;
     else if (word == "double" && a.lora.frozen == packing::bits_4)
       a.lora.packs_scales = true;
-    else if (word == "head" && a.lora.pack() && !a.is_tied)
+    else if (word == "head" && a.lora.pack() && !a.is_tied && !a.trains_head() && a.has_logits())
       a.lora.packs_head = true;
     else if (word == "rest=32-bit" && a.lora.pack())
       a.lora.widens_rest = true;

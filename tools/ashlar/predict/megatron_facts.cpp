@@ -296,6 +296,9 @@ std::string done_in_place_of_facts(prediction const& p, bool as_fields) {
     return "it groups the products of experts";
   bool const keeps_rest =
       q.program.format != ashlar::cost::number_format::fp16 && !q.layout.offload.optimizer;
+  for (fact moment : {fact::first_moment, fact::second_moment})
+    if (facts.at(moment) == static_cast<unsigned char>(moment_held::bits_4))
+      return "its moments have 8 bits or more";
   weights_held const held = facts.main_weights();
   if (is_aware(facts) && held != weights_held::bits_16 && (held == weights_held::rest) != keeps_rest)
     return keeps_rest ? "beside moments in fewer bits it holds half of its 32-bit weights"

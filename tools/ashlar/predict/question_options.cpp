@@ -22,6 +22,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,9 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->default_str("");
   command.add_flag("--sum-copies-once", q.program.sums_copies_once,
                    "copies of shards are summed once a step, as MiCS does it, not after each backward");
+  command.add_flag("--scatter-once", q.program.scatters_once,
+                   "each rank of a fully sharded model sums whole gradients, and scatters them once a "
+                   "step: FSDP as the Trainer of transformers accumulates, not after each backward");
   add_number(
       command, "--weight-ranks", q.layout.weight_ranks, 1, most_of_a_size,
       "ranks that have all weights among them in 16 bits beside the shards, for backwards to gather: "
@@ -96,6 +100,10 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
   command.add_flag("--offload-optimizer", q.layout.offload.optimizer,
                    "the optimizer's state and the 32-bit weights stay on the host, and are updated "
                    "there");
+  add_choice(command, "--offload-weights", q.layout.offload.weights, weights_away_choices,
+             "shards of weights that stay on the host, from where each gather copies them: own, the "
+             "optimizer's, with all of its state (FSDP's CPU offload), or copies, those in 16 bits "
+             "(ZeRO-3's offload_param) (default: none)");
   add_choice(command, "--precision", q.program.format, format_choices, "of products (default: bf16)");
   add_choice(command, "--stack", q.program.kind, stack_choices,
              "the training program: what it fuses and overlaps (default: auto, from the other options)");
@@ -143,8 +151,24 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("NAME=TOKENSxINPUTS");
   command
       .add_option("--freeze", o.freeze,
-                  "parts whose parameters do not train: embedding, head, layers=0-15, towers or their "
-                  "names, with commas; in place of the model's own \"freeze\"")
+                  "parts whose parameters do not train: embedding, head, layers=0-15, first=4, last=2, "
+                  "towers or their names, with commas; in place of the model's own \"freeze\"")
+      ->type_name("PARTS");
+  add_number(command, "--frozen-forwards", q.program.frozen_forwards, 0, 100,
+             "forwards without gradients beside each: 1 of the reference of DPO (default: 0)");
+  command.add_flag("--frozen-copy", q.program.holds_frozen_copy,
+                   "a frozen copy of the weights is held, as that of a reference; beside adapters it is "
+                   "the model itself");
+  command
+      .add_option(
+          "--head", o.head,
+          "outputs of a head that the model has in place of logits: 1 of a reward model, as many "
+          "as labels of a classifier, 0 of a model of embeddings")
+      ->type_name("OUTPUTS");
+  command
+      .add_option("--train-only", o.train_only,
+                  "parts that train, named as for --freeze, where all others are frozen; a head that is "
+                  "tied trains with the embedding")
       ->type_name("PARTS");
   command
       .add_option(
@@ -196,14 +220,20 @@ prediction prepare(question_options const& o, described_model model,
         std::any_of(constants.measured_machines.begin(), constants.measured_machines.end(),
                     [&](std::string const& kind) { return is_of_kind(each.device, kind); });
   }
+  choose_head(o.head, p);
   p.freeze = o.freeze;
-  if (o.freeze == all_towers && q.model.towers.empty()) {
-    p.freeze.clear();  // what a recipe says of all models
-  } else if (!o.freeze.empty()) {
+  p.train_only = o.train_only;
+  // A recipe says of all models that towers are frozen; --train-only freezes them, too.
+  bool const is_of_towers = o.freeze == all_towers;
+  if (is_of_towers && (q.model.towers.empty() || !o.train_only.empty())) p.freeze.clear();
+  if (!p.freeze.empty() && !o.train_only.empty())
+    throw usage_error("--freeze and --train-only name the same thing twice: give one of them");
+  for (auto const& [option, text, apply] :
+       {std::tuple{"--freeze", &p.freeze, &freeze}, {"--train-only", &p.train_only, &freeze_all_but}}) {
     try {
-      freeze(o.freeze, q.model);
+      if (!text->empty()) apply(*text, q.model);
     } catch (usage_error const& e) {
-      throw usage_error(fmt::format("--freeze: {}", e.what()));
+      throw usage_error(fmt::format("{}: {}", option, e.what()));
     }
   }
   if (!o.tower_tokens.empty()) choose_tower_tokens(o.tower_tokens, p);
@@ -213,6 +243,8 @@ prediction prepare(question_options const& o, described_model model,
   q.program.facts = facts_of(o.facts);
   choose_recomputation(o.recompute, p);
   choose_offload(o.offload, q);
+  if (q.layout.offload.weights == ashlar::cost::offloaded_weights::own)
+    q.layout.offload.optimizer = true;
   if (q.layout.data == 0) {
     long long const below = 1LL * q.layout.tensor * q.layout.pipeline * q.layout.context;
     if (below > q.cluster.device_count() || q.cluster.device_count() % below != 0)

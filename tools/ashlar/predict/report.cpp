@@ -162,8 +162,11 @@ std::string text_of(prediction const& p, bool explains) {
   text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
                       count_words(parameters(q.model)), count_words(active_parameters(q.model)));
   if (q.model.lora.are_any())
-    text += fmt::format("  and {} of adapters of rank {}, which alone train\n",
-                        count_words(trained_parameters(q.model)), q.model.lora.rank);
+    text += fmt::format("  and {} of adapters of rank {}, which alone train{}\n",
+                        count_words(adapter_parameters(q.model)), q.model.lora.rank,
+                        q.model.trains_embedding() || q.model.trains_head() ? fmt::format(
+                            ", with tables or a head: {}", count_words(trained_parameters(q.model)))
+                                                                            : "");
   else if (q.model.freezes_any())
     text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)

@@ -34,7 +34,8 @@ struct prediction {
   ashlar::cost::question asked;
   std::string layout;    // as it was written; empty: even, or `asked.layout.stages`
   std::string schedule;  // as it was asked for; empty: as the chunks say
-  std::string recompute, freeze, lora, frozen_weights, tower_tokens;  // likewise
+  // likewise
+  std::string recompute, freeze, train_only, lora, frozen_weights, head, tower_tokens;
   fitted_constants constants;
   std::string costs;               // the file of measured times; empty: none
   std::vector<std::string> notes;  // what was taken for something else, and why

@@ -27,14 +27,28 @@ constexpr int format_version = 1;
 // The options that each section may have. Keys have underscores in the place of hyphens; --batch is
 // "sequences".
 constexpr std::array options_of_batch{"sequence", "batch", "micro-batch", "tower-tokens"};
-constexpr std::array options_of_program{
-    "precision",       "stack", "attention", "sequence-parallel", "dispatch-fp8", "delay-weights",
-    "sum-copies-once", "fact",  "lora",      "frozen-weights",    "freeze"};
+constexpr std::array options_of_program{"precision",
+                                        "stack",
+                                        "attention",
+                                        "sequence-parallel",
+                                        "dispatch-fp8",
+                                        "delay-weights",
+                                        "sum-copies-once",
+                                        "fact",
+                                        "scatter-once",
+                                        "frozen-forwards",
+                                        "frozen-copy",
+                                        "head",
+                                        "freeze",
+                                        "train-only",
+                                        "lora",
+                                        "frozen-weights"};
 constexpr std::array options_of_layout{
-    "tensor", "pipeline", "chunks",      "context",        "expert",          "expert-tensor",
-    "data",   "sharding", "shard-ranks", "weight-ranks",   "recompute",       "offload-activations",
-    "layout", "schedule", "lanes",       "ends-as-layers", "pipeline-inside", "offload-optimizer",
-    "costs"};
+    "tensor",          "pipeline",          "chunks",    "context",
+    "expert",          "expert-tensor",     "data",      "sharding",
+    "shard-ranks",     "weight-ranks",      "recompute", "offload-activations",
+    "layout",          "schedule",          "lanes",     "ends-as-layers",
+    "pipeline-inside", "offload-optimizer", "costs",     "offload-weights"};
 
 std::string key_of(std::string_view option) {
   if (option == "batch") return "sequences";

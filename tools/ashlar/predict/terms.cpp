@@ -19,6 +19,7 @@ namespace tool {
 namespace {
 
 using ashlar::cost::layout;
+using ashlar::cost::offloaded_weights;
 using ashlar::cost::program_kind;
 using ashlar::cost::question;
 using ashlar::cost::recomputation;
@@ -154,7 +155,9 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"sharding", sums.sharding, "weight gathers and gradient scatters, exposed",
        "max(pass, exchange) + contention x min(pass, exchange) - pass"},
       {"offload", sums.offload, "copies to the host and back, exposed",
-       "of each pass max(0, bytes that leave / host link - pass)"},
+       p.asked.layout.offload.weights == offloaded_weights::none
+           ? "of each pass max(0, bytes that leave / host link - pass)"
+           : "as `sharding`, with bytes of shards / host link added to each exchange"},
       {"transfer", sums.transfer, "transfers between stages, exposed", "2 T h / t / link + latency"},
       {"host", sums.host, "waits for the host to launch",
        "max(0, parts x host + experts x host_each_expert - device)"},
@@ -169,7 +172,8 @@ std::vector<named_term> terms_of(prediction const& p) {
       {"optimizer", step.optimizer,
        p.asked.layout.offload.optimizer ? "optimizer on the host, with its copies" : "optimizer",
        p.asked.layout.offload.optimizer
-           ? "parameters held x (6 bytes / host link + 30 bytes / bandwidth of the host's memory)"
+           ? "parameters held x (6 bytes / host link + 30 bytes / bandwidth of the host's memory); with "
+             "--offload-weights copies 4 bytes / host link, and with own none"
            : "30 bytes x parameters held / (bandwidth x memory)"},
       {"update", step.update, "host loops of the optimizer",
        "max(0, host_update x layers / stages - what the device has still to do when the host is "
@@ -208,12 +212,15 @@ option_list rank_list(question const& q) {
     add("sharding", word_for(sharding_choices, q.layout.sharding));
   if (q.layout.shard_ranks > 0) add("shard-ranks", q.layout.shard_ranks);
   flag("sum-copies-once", q.program.sums_copies_once);
+  flag("scatter-once", q.program.scatters_once);
   if (q.layout.weight_ranks > 0) add("weight-ranks", q.layout.weight_ranks);
   flag("pipeline-inside", q.layout.pipeline_inside);
   if (q.layout.recompute != recomputation::none && !recompute_word(q).empty())
     add("recompute", recompute_word(q));
   if (std::string const word = offload_word(q); word != "none") add("offload-activations", word);
   flag("offload-optimizer", q.layout.offload.optimizer);
+  if (q.layout.offload.weights != offloaded_weights::none)
+    add("offload-weights", word_for(weights_away_choices, q.layout.offload.weights));
   if (q.program.format != ashlar::cost::number_format::bf16)
     add("precision", word_for(format_choices, q.program.format));
   if (q.program.kind != program_kind::automatic) add("stack", word_for(stack_choices, q.program.kind));
@@ -241,9 +248,14 @@ option_list options_list(prediction const& p) {
     add("sequence-parallel", word_for(split_choices, q.program.sequence_parallel));
   if (q.program.dispatches_8_bits) all.emplace_back("dispatch-fp8", "");
   if (q.program.delays_weights) all.emplace_back("delay-weights", "");
+  if (q.program.frozen_forwards > 0)
+    all.emplace_back("frozen-forwards", fmt::format("{}", q.program.frozen_forwards));
+  if (q.program.holds_frozen_copy) all.emplace_back("frozen-copy", "");
   add("layout", p.layout);
+  add("head", p.head);
   add("freeze", p.freeze);
   add("tower-tokens", p.tower_tokens);
+  add("train-only", p.train_only);
   add("lora", p.lora);
   add("frozen-weights", p.frozen_weights);
   add("schedule", p.schedule);

@@ -247,8 +247,7 @@ class torchtitan_reader {
     bool const is_split = job_.flag({"parallelism.enable_sequence_parallel"}, true)
                           && !job_.flag({"parallelism.no_enable_sequence_parallel"}, false);
     if (tensor_ > 1) set("sequence-parallel", is_split ? "on" : "off");
-    if (job_.flag({"training.enable_cpu_offload"}, false))
-      job_.fail("enable_cpu_offload: nothing here says what weights on the host take");
+    if (job_.flag({"training.enable_cpu_offload"}, false)) set("offload-weights", "own");
     std::string const mode = job_.word({"activation_checkpoint.mode"}, "selective"),
                       option = job_.word({"activation_checkpoint.selective_ac_option"}, "op");
     if (mode != "none" && mode != "full" && mode != "selective")

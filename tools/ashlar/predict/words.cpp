@@ -143,8 +143,15 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
       return fmt::format("the schedule has too many passes: {} micro-batches of {} stages", e.number,
                          e.limit);
     case requirement::host_is_known:
-      return "--offload-activations and --offload-optimizer: the machine does not say what its host "
-             "takes; a file of it has host_link, host_memory_bytes and host_memory_bandwidth";
+      return "--offload-activations, --offload-optimizer and --offload-weights: the machine does not "
+             "say "
+             "what its host takes; a file of it has host_link, host_memory_bytes and "
+             "host_memory_bandwidth";
+    case requirement::forwards_beside_are_few:
+      return e.limit > 1 ? std::string("--frozen-forwards: nothing here says when a pipeline runs them")
+                         : fmt::format("--frozen-forwards is from 0 to 100, not {}", e.number);
+    case requirement::weights_away_are_sharded:
+      return "--offload-weights: needs --sharding full, without --weight-ranks";
     case requirement::what_leaves_is_kept:
       return "--offload-activations: with --recompute full or op layers keep no such parts; the rest "
              "may leave with `full`";

@@ -266,6 +266,11 @@ inline double body(architecture const& a, bool active) {
   return sum;
 }
 
+// The embedding, and a head that is not tied to it.
+inline double tables(architecture const& a) {
+  return a.table_parameters() + (a.is_tied ? 0 : a.head_parameters());
+}
+
 }  // namespace architecture_detail
 
 architecture architecture_of(architecture const& a, tower const& t) {
@@ -303,21 +308,28 @@ double prediction_parameters(architecture const& a) {
 
 double parameters(architecture const& a) {
   architecture_detail::must_know_its_layers(a);
-  return architecture_detail::body(a, false) + (a.is_tied ? 1 : 2) * a.table_parameters();
+  return architecture_detail::body(a, false) + architecture_detail::tables(a);
 }
 
 double active_parameters(architecture const& a) {
   architecture_detail::must_know_its_layers(a);
-  return architecture_detail::body(a, true) + (a.is_tied ? 1 : 2) * a.table_parameters();
+  return architecture_detail::body(a, true) + architecture_detail::tables(a);
+}
+
+double adapter_parameters(architecture const& a) {
+  if (!a.lora.are_any()) return 0;
+  double adapters = head_adapter_parameters(a);
+  for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
+  return adapters;
 }
 
 double trained_parameters(architecture const& a) {
   architecture_detail::must_know_its_layers(a);
   if (a.lora.are_any()) {
-    double adapters = head_adapter_parameters(a);
-    for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
-    for (tower const& each : a.towers) adapters += tower_trained_parameters(a, each);
-    return adapters;
+    double trained = adapter_parameters(a) + (a.trains_embedding() ? a.table_parameters() : 0)
+                     + (a.trains_head() ? a.head_parameters() : 0);
+    for (tower const& each : a.towers) trained += tower_trained_parameters(a, each);
+    return trained;
   }
   double frozen = 0;
   for (tower const& each : a.towers)
@@ -326,7 +338,7 @@ double trained_parameters(architecture const& a) {
     if (a.frozen.has_layer(i))
       frozen += architecture_detail::layer_all(a, a.at(i), a.at(i).feed.experts);
   if (!a.trains_embedding()) frozen += a.table_parameters();
-  if (!a.trains_head()) frozen += a.beside + (a.is_tied ? 0 : a.table_parameters());
+  if (!a.trains_head()) frozen += a.beside + (a.is_tied ? 0 : a.head_parameters());
   return parameters(a) - frozen;
 }
 

@@ -80,7 +80,7 @@ double step_operations(architecture const& a, int sequence, int batch) {
   }
   // Frozen parts take no gradients of weights, nor of inputs if nothing before them trains.
   int const first_trained = a.first_trained();
-  double less = a.trains_head() ? 0 : 2 * a.table_parameters();
+  double less = a.trains_head() ? 0 : 2 * a.head_parameters();
   for (int i = 0; i < a.layer_count(); ++i)
     beside += operations_detail::more_of_cross_attention(a, a.at(i), sequence,
                                                          a.gradients_of(i, first_trained));
@@ -93,10 +93,7 @@ double step_operations(architecture const& a, int sequence, int batch) {
     if (takes == gradient_kind::none)
       less += 2 * own + 2 * operations_detail::attention_operations(sequence, l.mix);
   }
-  double adapters = a.lora.are_any() ? trained_parameters(a) : 0;
-  for (tower const& each : a.towers)  // they are counted with the tower
-    if (adapters > 0) adapters -= tower_trained_parameters(a, each);
-  return (6 * (met + adapters) + 3 * attention - less) * sequence * batch + beside * batch;
+  return (6 * (met + adapter_parameters(a)) + 3 * attention - less) * sequence * batch + beside * batch;
 }
 
 }  // namespace ashlar::cost

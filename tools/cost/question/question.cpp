@@ -162,6 +162,14 @@ inline void check_kernels(question const& q) {
   }
 }
 
+// Weights on the host are shards of all; those of the optimizer leave with it.
+inline void check_weights_away(layout const& l) {
+  bool const is_sharded = l.sharding == sharding::full && l.weight_ranks == 0,
+             has_owner = l.offload.weights != offloaded_weights::own || l.offload.optimizer;
+  must(l.offload.weights == offloaded_weights::none || (is_sharded && has_owner),
+       requirement::weights_away_are_sharded, 0);
+}
+
 inline void check_facts(given_facts const& facts) {
   for (std::size_t i = 0; i < fact_number_count; ++i) {
     double const value = facts.numbers[i];
@@ -233,6 +241,10 @@ void check(question const& q) {
   must(l.weight_ranks == 0 || (l.sharding == sharding::full && shards % l.weight_ranks == 0),
        requirement::weights_divide_the_shards, l.weight_ranks,
        l.sharding == sharding::full ? shards : 0);
+  question_detail::check_weights_away(l);
+  int const beside = q.program.frozen_forwards;
+  must(beside == 0 || (beside > 0 && beside <= 100 && l.pipeline == 1),
+       requirement::forwards_beside_are_few, beside, l.pipeline);
   question_detail::check_kernels(q);
   question_detail::check_facts(q.program.facts);
   question_detail::check_measured(q);
@@ -241,6 +253,14 @@ void check(question const& q) {
 double padded_vocabulary(architecture const& model, int tensor) {
   double const to = 128.0 * tensor;
   return std::ceil(model.vocabulary / to) * to;
+}
+
+double head_rows(architecture const& model, int tensor) {
+  return model.has_logits() ? padded_vocabulary(model, tensor) / tensor : model.outputs;
+}
+
+double head_columns(architecture const& model) {
+  return model.has_logits() ? model.embedding_width() : model.hidden;
 }
 
 int stage_ranks_in_domain(cluster const& on, layout const& l) {

@@ -21,7 +21,7 @@ struct division {
 
 inline division division_by_cost(architecture const& model, int count) {
   architecture const& a = model;
-  double const head = a.table_parameters();
+  double const head = a.head_parameters();
   double total = head, so_far = 0;
   for (int i = 0; i < a.layer_count(); ++i) total += layer_matrices(a, a.at(i), a.at(i).feed.chosen);
   division d;

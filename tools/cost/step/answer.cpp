@@ -67,8 +67,10 @@ inline constexpr unmeasured_value unmeasured_values[] = {
     value_of(fact::main_weights, weights_held::bits_16, is_any),
     value_of(fact::first_moment, moment_held::bits_16, is_any),
     value_of(fact::first_moment, moment_held::bits_8, is_any),
+    value_of(fact::first_moment, moment_held::bits_4, is_any),
     value_of(fact::second_moment, moment_held::bits_16, is_any),
     value_of(fact::second_moment, moment_held::bits_8, is_any),
+    value_of(fact::second_moment, moment_held::bits_4, is_any),
 };
 
 }  // namespace answer_detail
@@ -105,7 +107,8 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
   unless(does.has_usual_attention, unmeasured::attention);
   unless(!q.program.dispatches_8_bits, unmeasured::dispatch);
   unless(!q.layout.is_executed(), unmeasured::schedule);
-  unless(q.layout.shard_ranks == 0 && q.layout.weight_ranks == 0 && !does.sums_in_shards,
+  unless(q.layout.shard_ranks == 0 && q.layout.weight_ranks == 0 && !does.sums_in_shards
+             && !q.program.scatters_once,
          unmeasured::shards);
   unless(unmeasured_facts(q).empty(), unmeasured::program);
   return found;
@@ -115,7 +118,8 @@ interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
   if (q.cluster.has_several_kinds() || q.model.has_measured_layers() || !q.measured.stages.empty()
       || q.model.freezes_any() || q.model.has_encoder() || !q.model.towers.empty()
-      || q.layout.offload.optimizer)
+      || q.layout.offload.optimizer || q.layout.offload.weights != offloaded_weights::none
+      || q.program.frozen_forwards > 0 || q.program.holds_frozen_copy || !q.model.has_logits())
     return interval_gap::features;
   if (!q.cluster.device().is_measured) return interval_gap::machine;
   for (auto const& each : answer_detail::compared_sizes(q, largest))

@@ -66,17 +66,22 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
     add(one, gradient_kind::all, held);
   }
   parameter_counts const table{.dense = padded_vocabulary(a, sizes.tensor) * a.embedding_width()
-                                        / sizes.tensor};
+                                        / sizes.tensor},
+      head{.dense = head_rows(a, sizes.tensor) * head_columns(a)};
   for (std::size_t i = 0; i < a.towers.size() && s.has_embedding; ++i)
     held_parameters_detail::add_tower(a, i, sizes, held);
   if (s.has_embedding) add(table, a.trains_embedding() ? gradient_kind::all : gradient_kind::none, held);
+  // peft trains a copy of a table, and keeps the table.
+  if (a.lora.are_any()) {
+    if (s.has_embedding && a.trains_embedding()) add(table, gradient_kind::none, held);
+    if (s.has_head && a.trains_head()) add(head, gradient_kind::none, held);
+  }
   if (s.has_head && a.lora.are_any())
     add({.dense = head_adapter_parameters(a) / sizes.tensor}, gradient_kind::all, held);
   if (s.has_head && a.lora.pack() && a.lora.packs_head && !a.is_tied)
-    held.packed.add(
-        packed_matrix(a.lora, table.dense, padded_vocabulary(a, sizes.tensor) / sizes.tensor));
+    held.packed.add(packed_matrix(a.lora, head.dense, head_rows(a, sizes.tensor)));
   if (s.has_head && !(a.is_tied && s.has_embedding))
-    add(table, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
+    add(head, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
   return held;
 }
 

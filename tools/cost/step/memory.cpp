@@ -4,6 +4,7 @@
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/memory.hpp>
+#include <ashlar/cost/step/weight_shards.hpp>
 
 #include <cstddef>
 
@@ -48,18 +49,9 @@ inline double host_bytes(fact_values const& facts) {
   return facts.main_bytes() + facts.moment_bytes() + 4;
 }
 
-// Bytes of a device's weights, of which this many ranks hold a share each. Scales of packed ones are not
-// shared; those that are neither packed nor trained are as they are loaded.
-inline double weight_bytes(question const& q, double each, held_parameters const& held, double ranks) {
-  adapters const& lora = q.model.lora;
-  if (!lora.pack()) return each * held.all.both() / ranks;
-  double const rest = lora.widens_rest ? 4 : value_bytes(q.program.format),
-               others = held.all.both() - held.trained.both() - held.packed.weights;
-  return (each * held.trained.both() + rest * others + held.packed.codes) / ranks + held.packed.scales;
-}
-
-// Bytes of the weights and gradients of two layers at work, fully sharded.
-inline double layers_at_work(question const& q, held_parameters const& held) {
+// Bytes of the weights and gradients of two layers at work, fully sharded; with the shards of which the
+// weights are gathered, if these come from the host.
+inline double layers_at_work(question const& q, held_parameters const& held, double ranks) {
   double read = 0, summed = 0;  // of the largest layer
   for (tower const& t : q.model.towers)
     for (layer const& l : t.kinds) {
@@ -75,8 +67,27 @@ inline double layers_at_work(question const& q, held_parameters const& held) {
                   added > 0 ? 2 * added + packed_in(q.model, l, q.layout.tensor).codes : 2 * matrices);
     summed = max_of(summed, added > 0 ? 2 * added : 2 * matrices);
   }
-  return q.layout.sharding == sharding::gradients ? held.gathered_bytes() + 2 * summed
-                                                  : 2 * (read + summed);
+  if (q.layout.sharding == sharding::gradients) return held.gathered_bytes() + 2 * summed;
+  if (q.layout.offload.weights != offloaded_weights::none)
+    read *= 1 + (q.model.lora.pack() ? 1 : copied_weight_bytes(q) / 2) / ranks;
+  return 2 * (read + summed);
+}
+
+// Moves the weights that leave, and what leaves with them, to the host.
+inline void add_weights_on_host(question const& q, held_parameters const& held, double ranks,
+                                memory_parts& part) {
+  offloaded_weights const away = q.layout.offload.weights;
+  if (away == offloaded_weights::none) return;
+  double const updated = held.trained.both() / ranks, own = own_weight_bytes(q);
+  if (away == offloaded_weights::own) {
+    part.host = shard_bytes(q, own, held, ranks) + (own + stack_of(q).facts.moment_bytes()) * updated;
+    part.parameters = held.packed.scales;
+    part.gradients = 0;
+    return;
+  }
+  double const value = value_bytes(q.program.format);
+  part.host += shard_bytes(q, value, held, ranks);
+  part.parameters = held.packed.scales + (q.layout.offload.optimizer ? 0 : (own - value) * updated);
 }
 
 // The `copies` of a stage are on different devices of a pipeline, and shard the state together with data
@@ -94,7 +105,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
     bool const splits = q.layout.sharding != sharding::none;
     // With the optimizer's own weights unless values have 32 bits.
     double const moments = s.facts.moment_bytes() + (value < 4 ? s.facts.main_bytes() : 0);
-    part.parameters = weight_bytes(q, parameter_bytes(q, s, value), held, 1);
+    part.parameters = shard_bytes(q, parameter_bytes(q, s, value), held, 1) + held.packed.scales;
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
     if (s.sums_in_shards) {
       double const shards = held.trained.dense / ranks + held.trained.expert / expert_ranks;
@@ -108,9 +119,8 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   }
   // Shards are the optimizer's weights; sums come in their format. The rest of 32 bits is held
   // beside 16.
-  double const updated = held.trained.both() / ranks,
-               own = s.facts.main_weights() == weights_held::bits_16 ? value : 4;
-  part.parameters = weight_bytes(q, own, held, ranks);
+  double const updated = held.trained.both() / ranks, own = own_weight_bytes(q);
+  part.parameters = shard_bytes(q, own, held, ranks) + held.packed.scales;
   part.gradients = own * updated;
   part.optimizer = s.facts.moment_bytes() * updated;
   if (q.layout.weight_ranks > 0) part.parameters += held.gathered_bytes() / q.layout.weight_ranks;
@@ -119,7 +129,19 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
     part.optimizer = 0;
     part.host = host_bytes(s.facts) * updated;
   }
-  part.gathered += layers_at_work(q, held);
+  add_weights_on_host(q, held, ranks, part);
+  // Sums of all micro-batches, in the format of passes.
+  if (q.program.scatters_once && q.micro_batches() > 1) part.gradients += value * held.trained.both();
+  part.gathered += layers_at_work(q, held, ranks);
+}
+
+// A frozen copy of the weights, in 16 bits, where they are; beside adapters it is the model itself.
+inline void add_frozen_copy(question const& q, held_parameters const& held, int copies,
+                            memory_parts& part) {
+  if (!q.program.holds_frozen_copy || q.model.lora.are_any()) return;
+  double const ranks = q.layout.sharding == sharding::full ? q.layout.sharing_ranks() * copies : 1;
+  bool const is_away = q.layout.offload.weights != offloaded_weights::none;
+  (is_away ? part.host : part.parameters) += value_bytes(q.program.format) * held.all.both() / ranks;
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
@@ -177,11 +199,11 @@ std::vector<stage_needs> needs_of(question const& q, std::vector<stage> const& s
                                   constants const& c) {
   std::vector<kept_activations> const kept = kept_by_stage(q, stages, gathered, c);
   double const logits = memory_detail::logit_bytes(stack_of(q), c) * q.micro_batch_tokens()
-                        * padded_vocabulary(q.model, q.layout.tensor);
+                        * head_rows(q.model, q.layout.tensor) * q.layout.tensor;
   // A head in 32 bits is copied for its product in 16.
   double const head_copy =
       q.model.lora.widens_rest && value_bytes(q.program.format) < 4
-          ? 2 * padded_vocabulary(q.model, q.layout.tensor) * q.model.embedding_width()
+          ? 2 * head_rows(q.model, q.layout.tensor) * q.layout.tensor * head_columns(q.model)
           : 0;
   std::vector<stage_needs> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -203,6 +225,7 @@ memory_parts memory_of_device(question const& q, stage_needs const& all, double 
                               constants const& c) {
   memory_parts part;
   memory_detail::add_parameters(q, all, copies, part);
+  memory_detail::add_frozen_copy(q, all.held, copies, part);
   part.activations = activations + all.whole + all.moving;
   part.logits = all.logits;
   part.framework = c.framework_bytes;

@@ -71,10 +71,14 @@ once_a_step once_on(question const& q, parameter_counts const& held, device_seco
   double const moved = 4 + 2 * (facts.main_bytes() + facts.moment_bytes()) + 2
                        + (facts.main_weights() == weights_held::rest ? 2 : 0);
   once.optimizer = moved * updated / memory_rate(q.cluster.device(), c);
-  if (q.layout.offload.optimizer) {  // gradients in 32 bits go to the host, and weights in 16 come back
+  // Gradients in 32 bits go to the host, and weights in 16 come back; but what stays on the host does
+  // not come back at once, and gradients beside it have gone already.
+  if (q.layout.offload.optimizer) {
     host_side const& host = q.cluster.device().host;
-    once.optimizer =
-        updated * ((4 + value_bytes(q.program.format)) / host.link + moved / host.memory_bandwidth);
+    offloaded_weights const away = q.layout.offload.weights;
+    double const copied = (away == offloaded_weights::own ? 0 : 4)
+                          + (away == offloaded_weights::none ? value_bytes(q.program.format) : 0);
+    once.optimizer = updated * (copied / host.link + moved / host.memory_bandwidth);
   }
   return once;
 }

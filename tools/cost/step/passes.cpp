@@ -10,6 +10,7 @@
 #include <ashlar/cost/step/packed_weights.hpp>
 #include <ashlar/cost/step/passes.hpp>
 #include <ashlar/cost/step/tower_passes.hpp>
+#include <ashlar/cost/step/weight_shards.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -152,6 +153,24 @@ stage_passes passes_of_head(question const& q, constants const& c) {
 
 namespace passes_detail {
 
+// Seconds that copies over the host's link take before a pass's gathers, and after its scatters.
+struct host_copies {
+  double forward = 0, backward = 0;
+};
+
+// Each rank copies its shard to the device before it is gathered, and its own gradients to the host,
+// which go the other way at the same time.
+inline host_copies copies_of_weights(question const& q, held_parameters const& held) {
+  offloaded_weights const away = q.layout.offload.weights;
+  if (away == offloaded_weights::none) return {};
+  double const ranks = q.layout.sharing_ranks(), each = copied_weight_bytes(q),
+               unused = each * (held.all.both() - held.backward.both()) / ranks,
+               in = shard_bytes(q, each, held, ranks),
+               out = away == offloaded_weights::own ? each * held.trained.both() / ranks : 0,
+               link = q.cluster.device().host.link;
+  return {in / link, max_of(in - unused, out) / link};
+}
+
 // sharding: gathers weights (2 bytes) beside each pass, scatters gradients (4 bytes) beside the
 // backward, and sums those of a shard over its copies. The longer of pass and exchange counts, plus
 // `contention` of the shorter.
@@ -170,8 +189,20 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
                gathered = q.layout.sharding == sharding::full ? seconds(all - 2 * unused, from) : 0;
   double const summed =
       q.program.sums_copies_once ? 0 : copies_seconds(q.cluster, q.layout, held.trained, c);
-  s.forward.sharding = exposed(s.forward, seconds(all, ranks));
-  s.backward.sharding = exposed(s.backward, gathered + seconds(4 * held.trained.both(), ranks) + summed);
+  host_copies const copies = copies_of_weights(q, held);
+  auto const share = [&exposed](pass_terms& p, double exchange, double copy) {
+    p.sharding = exposed(p, exchange);
+    p.offload = exposed(p, exchange + copy) - p.sharding;
+  };
+  share(s.forward, seconds(all, ranks), copies.forward);
+  // Backwards whose gradients stay, and those that scatter them.
+  pass_terms stays = s.backward;
+  share(stays, gathered, copies.backward);
+  share(s.backward, gathered + seconds(4 * held.trained.both(), ranks) + summed, copies.backward);
+  if (!q.program.scatters_once) return;
+  double const scatter = 1.0 / q.micro_batches();
+  s.backward.sharding = scatter * s.backward.sharding + (1 - scatter) * stays.sharding;
+  s.backward.offload = scatter * s.backward.offload + (1 - scatter) * stays.offload;
 }
 
 // Copies to the host run during the forward and copies back during the backward, for neighbouring
@@ -179,7 +210,7 @@ inline void share_weights(question const& q, stage_passes& s, held_parameters co
 inline void send_to_host(machine const& device, kept_activations const& kept, stage_passes& s) {
   double const copy = kept.leaving / device.host.link;
   for (pass_terms* p : {&s.forward, &s.backward})
-    p->offload = max_of(0.0, copy - p->launched() - p->sharding);
+    p->offload += max_of(0.0, copy - p->launched() - p->sharding - p->offload);
 }
 
 // Uses the measured times. A backward's division is as counted, unless it was measured.
@@ -211,6 +242,22 @@ inline void check_measured(question const& q, std::size_t stages) {
 
 namespace passes_detail {
 
+// The question of the forwards beside each: adapters are switched off, and nothing is kept.
+inline question without_adapters(question q) {
+  q.program.frozen_forwards = 0;
+  q.model.lora.of = adapted::none;
+  q.layout.offload.parts = offloaded::none;
+  return q;
+}
+
+// Runs such forwards beside one that is followed by a backward.
+inline void run_beside(pass_terms const& one, question const& q, pass_terms& forward) {
+  double const times = q.program.frozen_forwards;
+  forward.add(one, times);
+  forward.sharding += times * one.sharding;
+  forward.offload += times * one.offload;
+}
+
 // The passes of each stage, all on devices like these, without their messages.
 inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vector<stage> const& stages,
                                                     constants const& c) {
@@ -229,6 +276,10 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
   if (!q.measured.stages.empty()) passes_detail::check_measured(q, stages.size());
   std::vector<kept_activations> kept;
   if (q.layout.offload.parts != offloaded::none) kept = kept_by_stage(q, stages, false, c);
+
+  std::vector<stage_passes> const beside = q.program.frozen_forwards > 0
+                                               ? passes_on_one_kind(without_adapters(q), stages, c)
+                                               : std::vector<stage_passes>{};
 
   std::vector<stage_passes> all;
   for (stage const& s : stages) {
@@ -250,6 +301,7 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
     if (!q.measured.stages.empty())
       made = passes_detail::as_measured(
           made, q.measured.stages[q.measured.stages.size() == 1 ? 0 : all.size()]);
+    if (!beside.empty()) passes_detail::run_beside(beside[all.size()].forward, q, made.forward);
     if (!kept.empty()) passes_detail::send_to_host(q.cluster.device(), kept[all.size()], made);
     all.push_back(made);
   }

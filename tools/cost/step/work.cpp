@@ -333,8 +333,8 @@ layer_work adapter_work(question const& q, layer const& l) {
 
 product head_product(question const& q) {
   return {.m = q.micro_batch_tokens(),
-          .n = padded_vocabulary(q.model, q.layout.tensor) / q.layout.tensor,
-          .k = q.model.embedding_width(),
+          .n = head_rows(q.model, q.layout.tensor),
+          .k = head_columns(q.model),
           .is_low = false};
 }
 

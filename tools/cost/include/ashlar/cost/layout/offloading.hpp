@@ -27,13 +27,26 @@ constexpr bool has(offloaded all, offloaded part) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(part)) != 0;
 }
 
+// Weights of a fully sharded model whose shards stay on the host; each gather copies a rank's shard to
+// its device first.
+enum class offloaded_weights : unsigned char {
+  none,
+  copies,  // in 16 bits, beside the optimizer's own: ZeRO-3's offload_param
+  own      // the optimizer's, with all that it holds, and gradients: FSDP's CPU offload
+};
+
 // The state and activations that a run offloads to its hosts.
 struct offloading {
   offloaded parts = offloaded::none;
   chosen_layers in = {};   // layers whose parts leave
   bool optimizer = false;  // its state and the 32-bit weights stay there, and are updated there
 
-  bool is_any() const { return parts != offloaded::none || optimizer; }
+  offloaded_weights weights = offloaded_weights::none;
+
+  // Whether anything leaves.
+  bool is_any() const {
+    return parts != offloaded::none || optimizer || weights != offloaded_weights::none;
+  }
 
   friend bool operator==(offloading const&, offloading const&) = default;
 };

@@ -35,6 +35,7 @@ struct architecture {
   double vocabulary = 0;
   double embedding = 0;  // width of the embedding's rows; 0: hidden
   bool is_tied = false;  // the head has the embedding's weights
+  double outputs = -1;   // rows of a head of its own, as a reward model's; -1: logits
   double beside = 0;     // positions, norms before and after the layers, bias of the head
 
   std::vector<layer> kinds;  // distinct ones
@@ -47,7 +48,7 @@ struct architecture {
   std::vector<tower> towers;  // in the order in which they run
 
   frozen_parts frozen;
-  adapters lora;  // with these, everything else is frozen
+  adapters lora;  // with these, everything else is frozen, but for tables that train beside them
 
   int layer_count() const { return static_cast<int>(layers.size()); }
   // The layer of this number, from 0.
@@ -56,6 +57,9 @@ struct architecture {
   }
   double embedding_width() const { return embedding > 0 ? embedding : hidden; }
   double table_parameters() const { return vocabulary * embedding_width(); }
+  bool has_logits() const { return outputs < 0; }
+  // Counts a head that is not tied.
+  double head_parameters() const { return has_logits() ? table_parameters() : outputs * hidden; }
   // Whether it has an embedding and a head; measured layers are all of a model.
   bool has_tables() const { return vocabulary > 0; }
   bool has_measured_layers() const;
@@ -113,9 +117,10 @@ std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward cons
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
 
-// Parameters of the adapters of one layer, and of the head's.
+// Parameters of the adapters of one layer, of the head's, and of all.
 double adapter_parameters(architecture const& a, layer const& l);
 double head_adapter_parameters(architecture const& a);
+double adapter_parameters(architecture const& a);
 
 // Parameters of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);
@@ -132,8 +137,8 @@ double tower_parameters(architecture const& a, tower const& t);
 double tower_active_parameters(architecture const& a, tower const& t);
 double tower_trained_parameters(architecture const& a, tower const& t);
 
-// Parameters that are not frozen; with adapters theirs, which parameters() leaves out. Those beside the
-// layers train with the head.
+// Parameters that are not frozen; with adapters theirs, which parameters() leaves out, and those of
+// tables that train beside them. Those beside the layers train with the head.
 double trained_parameters(architecture const& a);
 
 }  // namespace ashlar::cost

@@ -59,9 +59,11 @@ enum class requirement : unsigned char {
   layers_are_measured,             // number: tensor ranks; limit: the kind that was not measured
   towers_have_whole_inputs,        // number: context; with more than one, inputs would be divided
   cross_attention_has_one_stage,   // number: stages; what it reads is on the first alone
+  weights_away_are_sharded,  // weights leave that are not fully sharded, or without their optimizer
+  forwards_beside_are_few,   // number: frozen forwards; limit: pipeline, where it is above 1
 };
 inline constexpr std::size_t requirement_count =
-    static_cast<std::size_t>(requirement::cross_attention_has_one_stage) + 1;
+    static_cast<std::size_t>(requirement::forwards_beside_are_few) + 1;
 
 // Thrown if a run cannot be predicted.
 struct unpredictable : std::exception {

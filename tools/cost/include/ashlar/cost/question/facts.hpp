@@ -66,12 +66,17 @@ enum class weights_held : unsigned char {
   rest,  // the lower half of 32 bits, beside weights that have the upper one
   bits_16
 };
-enum class moment_held : unsigned char { bits_32, bits_16, bits_8 };
+enum class moment_held : unsigned char {
+  bits_32,
+  bits_16,
+  bits_8,
+  bits_4  // with a scale of 32 bits for each 128 (torchao)
+};
 
 // A fact's name, values and meaning in words.
 struct described_fact {
   char const* name;
-  std::array<char const*, 3> values;  // null behind the last
+  std::array<char const*, 4> values;  // null behind the last
   char const* meaning;
 };
 
@@ -106,8 +111,10 @@ inline constexpr std::array<described_fact, fact_count> fact_table{{
     {"main-weights",
      {"32-bit", "rest", "16-bit"},
      "the optimizer's weights: in 32 bits, their lower half beside the model's, or in 16"},
-    {"first-moment", {"32-bit", "16-bit", "8-bit"}, "the optimizer's mean of gradients"},
-    {"second-moment", {"32-bit", "16-bit", "8-bit"}, "the optimizer's mean of squared gradients"},
+    {"first-moment", {"32-bit", "16-bit", "8-bit", "4-bit"}, "the optimizer's mean of gradients"},
+    {"second-moment",
+     {"32-bit", "16-bit", "8-bit", "4-bit"},
+     "the optimizer's mean of squared gradients"},
 }};
 
 // Facts that are numbers. Nothing else follows from those that a run leaves out.
@@ -155,8 +162,8 @@ struct fact_values {
   double main_bytes() const { return main_weights() == weights_held::bits_32 ? 4 : 2; }
   double moment_bytes() const {
     auto const bytes = [&](fact moment) {
-      auto const held = static_cast<moment_held>(at(moment));
-      return held == moment_held::bits_32 ? 4.0 : held == moment_held::bits_16 ? 2.0 : 1.0;
+      constexpr std::array of_kinds{4.0, 2.0, 1.0, 0.5 + 4.0 / 128};  // in the order of moment_held
+      return of_kinds[at(moment)];
     };
     return bytes(fact::first_moment) + bytes(fact::second_moment);
   }

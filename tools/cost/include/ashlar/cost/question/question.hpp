@@ -53,6 +53,10 @@ void check(question const& q);
 // Rows of the table, padded to a multiple of 128 x tensor ranks, as in Megatron.
 double padded_vocabulary(architecture const& model, int tensor);
 
+// Rows of the head on each tensor rank, and its columns. Logits are divided, a head of its own is not.
+double head_rows(architecture const& model, int tensor);
+double head_columns(architecture const& model);
+
 // The ranks of one stage in a domain. With pipeline_inside a domain holds several stages; each has its
 // tensor and context ranks for every data rank that fits there.
 int stage_ranks_in_domain(cluster const& on, layout const& l);

@@ -40,6 +40,13 @@ struct training_program {
   bool delays_weights = false;
   // Copies of shards are summed once a step, as in MiCS; else after each backward, as in PyTorch's HSDP.
   bool sums_copies_once = false;
+  // Gradients are scattered to the shards of a fully sharded model once a step, from sums that each rank
+  // holds whole: FSDP within no_sync, as the Trainer of transformers runs it. Else after each backward.
+  bool scatters_once = false;
+  // Forwards without gradients beside each, as of the reference of preferences; and whether a frozen
+  // copy of the weights is held for them.
+  int frozen_forwards = 0;
+  bool holds_frozen_copy = false;
 
   friend constexpr bool operator==(training_program const&, training_program const&) = default;
 };
