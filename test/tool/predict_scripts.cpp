@@ -180,6 +180,11 @@ TEST_CASE(
     CHECK(contains(unsure["notes"].dump(), "not known, and may change this, so there is no interval: "
                                                + name.substr(0, name.find(' '))));
   }
+  // A word that the parser does not take; rows of tables that are counted otherwise.
+  CHECK(contains(found("--recompute-granularity selctive")["notes"].dump(),
+                 "no interval: --recompute-granularity selctive"));
+  CHECK(contains(found("--make-vocab-size-divisible-by 4096")["notes"].dump(), "its tables have "));
+  CHECK(!contains(found("--make-vocab-size-divisible-by 64")["notes"].dump(), "its tables have "));
   std::vector<refused_line> lines;
   for (char const* flag : {"--lora-rank 16", "--freeze-LM", "--yaml-cfg a.yaml", "--skip-train",
                            "--task x", "--heterogeneous-layers-config-path x", "--encoder-num-layers 3",

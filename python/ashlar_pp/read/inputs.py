@@ -10,6 +10,8 @@ from torch import nn
 
 # Longest example text that is made for the sake of a window.
 MOST_SEEN = 1100
+# Frames of an example recording: distances between all of them are computed.
+MOST_FRAMES = 3000
 BINS = ("num_mel_bins", "feature_size", "input_dim", "feature_projection_input_dim")
 # Tokens by which the text of a decoder is shorter than its encoder's.
 DIFFERENCE = 16
@@ -95,7 +97,7 @@ def signal_of(model: nn.Module, main: str) -> torch.Tensor:
         shape = (1, most, bins) if has_frames else (1, 16_000)
     else:
         bins = sizes_in(model, *BINS) or 80
-        frames = 2 * (sizes_in(model, "max_source_positions") or 500)
+        frames = min(2 * (sizes_in(model, "max_source_positions") or 500), MOST_FRAMES)
         first = _frames_first(model)
         shape = (1, frames, bins) if first else (1, bins, frames)
     return torch.empty(shape, dtype=next(model.parameters()).dtype, device="meta")

@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -153,6 +154,20 @@ std::string encoder_of(megatron_command& a, described_model const& model, long l
   return fmt::format("{}={}", model.shape.towers[0].name, tokens);
 }
 
+// Says so if the tables have another number of rows than are counted. `is_padded`: the vocabulary is.
+void compare_rows(megatron_command& a, architecture const& model, int tensor, bool is_padded,
+                  framework_run& run) {
+  bool const is_whole = a.has("no_pad_vocab_size") || is_padded;
+  long long const given = a.number("make_vocab_size_divisible_by", 128),
+                  unit = is_whole ? 1 : std::max(1LL, given) * tensor;
+  double const rows =
+                   std::ceil(model.vocabulary / static_cast<double>(unit)) * static_cast<double>(unit),
+               counted = ashlar::cost::padded_vocabulary(model, tensor);
+  if (rows != counted)
+    run.notes.push_back(
+        fmt::format("its tables have {:.0f} rows, and {:.0f} are counted", rows, counted));
+}
+
 framework_run read_command(megatron_command& a, std::string const& path, beside_file const& with) {
   given_sizes const beside(with.given);
   framework_run run;
@@ -188,6 +203,8 @@ framework_run read_command(megatron_command& a, std::string const& path, beside_
   size("batch", "global_batch_size", std::max(1LL, micro) * data);
   size("expert", "expert_model_parallel_size", 1);
   architecture const& model = with.model != nullptr ? with.model->shape : run.model->shape;
+  compare_rows(a, model, static_cast<int>(std::max(1LL, tensor)),
+               a.has("padded_vocab_size") && !beside.has("vocab-size"), run);
   if (model.has_experts())
     size("expert-tensor", "expert_tensor_parallel_size", tensor);
   else
