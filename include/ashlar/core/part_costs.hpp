@@ -4,6 +4,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/core/braid.hpp>
 #include <ashlar/core/diagnosis.hpp>
+#include <ashlar/core/ids.hpp>
 #include <ashlar/core/pass_costs.hpp>
 #include <ashlar/core/pass_parts.hpp>
 #include <ashlar/core/refuse.hpp>
