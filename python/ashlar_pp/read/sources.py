@@ -19,7 +19,7 @@ from .inputs import example_inputs
 from .walk import Unreadable
 
 # Auto classes of transformers, first those with a head that trains.
-HEADS = (
+HEADS: tuple[str, ...] = (
     "AutoModelForCausalLM",
     "AutoModelForSeq2SeqLM",
     "AutoModelForMaskedLM",

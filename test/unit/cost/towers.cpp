@@ -94,27 +94,27 @@ TEST_CASE("towers: a decoder that is frozen hands gradients to what trains befor
 
 TEST_CASE("towers: a frozen one has no backward, no gradients and no state") {
   constants const c = round_constants();
-  question const trained = asked_seeing(false), frozen = asked_seeing(true);
-  stage_passes const a = passes_of_tower(trained, 0, c), b = passes_of_tower(frozen, 0, c);
+  question const training = asked_seeing(false), frozen = asked_seeing(true);
+  stage_passes const a = passes_of_tower(training, 0, c), b = passes_of_tower(frozen, 0, c);
   CHECK(b.forward.on_device() == a.forward.on_device());
   CHECK(b.backward.on_device() == 0);
   CHECK(kept_of_tower(frozen, 0, false, c).bytes == 0);
-  CHECK(kept_of_tower(trained, 0, false, c).bytes > 0);
-  question all_frozen = trained;
+  CHECK(kept_of_tower(training, 0, false, c).bytes > 0);
+  question all_frozen = training;
   all_frozen.model.towers[1].is_frozen = true;
   stage_passes const behind = passes_of_tower(all_frozen, 1, c),
-                     bridges = passes_of_tower(trained, 1, c);
+                     bridges = passes_of_tower(training, 1, c);
   CHECK(behind.backward.weights == 0);
   CHECK(behind.backward.products
         == doctest::Approx(bridges.backward.products - bridges.backward.weights));
-  memory_parts const with = memory_of(trained, stages_of(trained), c)[0],
+  memory_parts const with = memory_of(training, stages_of(training), c)[0],
                      without = memory_of(frozen, stages_of(frozen), c)[0];
   double const tower = 4 * tower_layer + patches + 257 * 512;
   CHECK(without.parameters == with.parameters);
   CHECK(without.gradients == with.gradients - 4 * tower);
   CHECK(without.optimizer == with.optimizer - 12 * tower);
   CHECK(with.activations - without.activations
-        == doctest::Approx(kept_of_tower(trained, 0, false, c).bytes));
+        == doctest::Approx(kept_of_tower(training, 0, false, c).bytes));
 }
 
 TEST_CASE("towers: the first product behind nothing that trains has no gradient of its input") {
