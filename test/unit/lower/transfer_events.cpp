@@ -85,6 +85,30 @@ TEST_CASE("the last event may be work of any job, and of any part") {
   }
 }
 
+// Jobs 3 to 5 sum jobs 0 to 2 over both devices.
+TEST_CASE("a sum waits for each part that it sums, and for no other") {
+  schedule s = one_f_one_b(2, 1);
+  std::vector<work_job> jobs(6);
+  std::vector<work_edge> edges;
+  for (int job = 0; job < 6; ++job) {
+    jobs[static_cast<std::size_t>(job)].parts = {{0, 1}, {1, 1}};
+    if (job < 3) continue;
+    jobs[static_cast<std::size_t>(job)].does = all_reduce_job{};
+    for (int d : {0, 1}) edges.push_back({{X, job - 3, d}, {X, job, d}});
+  }
+  s.work = work_graph(jobs, edges);
+  tick const end = makespan(s);
+  for (time_slot const& t : {time_slot{{X, 0, 0}, end}, {{X, 1, 0}, end + 4}, {{X, 2, 0}, end + 8}})
+    s.order[0].push_back(t);
+  for (time_slot const& t : {time_slot{{X, 1, 1}, end + 1}, {{X, 2, 1}, end + 2}, {{X, 0, 1}, end + 10}})
+    s.order[1].push_back(t);
+  std::vector<tick> times;
+  for (event const& e : events_in_order(s))
+    if (e.is_reduction()) times.push_back(e.time - end);
+  times.erase(times.begin(), times.end() - 3);  // those of weights
+  CHECK(times == std::vector<tick>{5, 9, 11});
+}
+
 // Jobs take the gradients of both micro-batches, read them, and give their sum back at tick 10.
 TEST_CASE("a gradient that work gives back is complete with it") {
   schedule s = one_f_one_b(1, 2);

@@ -259,6 +259,13 @@ TEST_CASE("parts: work waits for the last part of what it reads") {
   CHECK(time_parts(s, c).devices[0].passes[1] == pass_of_parts{{X, 0, 0}, 4, 9});
 }
 
+TEST_CASE("parts: nobody waits for an input that no pass gives") {
+  schedule s = forwards(2, 1, 10);
+  s.order[0].clear();
+  part_costs const c = parts_of_one({computes(3)}, {});
+  CHECK(time_parts(s, c).devices[1].passes[0] == pass_of_parts{{F, 1, 0}, 0, 3});
+}
+
 TEST_CASE("parts: what ends at the start still takes its way to another device") {
   part_costs const c{
       .stages = {{.forward = {}, .backward = {}}, {.forward = {computes(3)}, .backward = {}}}};
