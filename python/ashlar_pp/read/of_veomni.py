@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .of_trainer import local_model
+from .preferences import adds_reference, double_batch
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -24,7 +25,7 @@ _QUIET = """
     train.accelerator.fsdp_config.max_load model.ops_implementation. train.freeze_vit
     model.attn_implementation model.moe_implementation model.tokenizer_path model.basic_
     train.gradient_checkpointing.debug train.gradient_checkpointing.enable_reentrant
-    train.accelerator.fsdp_config.mixed_precision.
+    train.accelerator.fsdp_config.mixed_precision. dpo_config.
 """.split()
 
 
@@ -38,11 +39,6 @@ def is_recipe(tree: Mapping[str, Any]) -> bool:
 def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     v = Values(tree, str(path))
-    if v.section("dpo_config") or v.word("data.data_type") == "dpo":
-        raise Unreadable(
-            f"{path}: dpo: a second model runs beside the one that trains; ashlar "
-            "predict can be asked for the step of the first alone by its options"
-        )
     for key in ("model.lora_config", "train.lora", "model.lora"):
         if v.get(key) or v.section(key):
             raise Unreadable(f"{path}: {key}: say its adapters by --lora")
@@ -59,6 +55,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
             "ashlar predict"
         )
     _read_batch(v, run)
+    if v.word("data.data_type", default="") == "dpo" or v.section("dpo_config"):
+        _read_preferences(v, run)
     _read_layout(v, run, path)
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
@@ -74,6 +72,18 @@ def _read_batch(v: Values, run: Run) -> None:
     # Its micro-batches are packed to as many tokens as full samples have.
     v.get("train.dyn_bsz", "train.rmpad_with_pos_ids")
     v.asked.update(("train.dyn_bsz", "train.rmpad_with_pos_ids"))
+
+
+def _read_preferences(v: Values, run: Run) -> None:
+    """The reference is built and runs even where its answer is not used."""
+    if v.flag("train.dyn_bsz", default=True):
+        run.notes.append("dpo: the two answers are packed as any sequences are")
+    else:
+        double_batch(run)
+        run.notes.append("dpo: a sample is two sequences, of the two answers")
+    adds_reference(run, 1)
+    if v.word("dpo_config.refer_model_precision", default="bfloat16") != "bfloat16":
+        run.unknown.append("dpo_config.refer_model_precision")
 
 
 def _read_layout(v: Values, run: Run, path: pathlib.Path) -> None:

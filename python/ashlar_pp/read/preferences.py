@@ -34,6 +34,8 @@ OF_PREFERENCES = (
 _SECOND = (
     "num_generations reward_funcs reward_model reward_model_path max_completion_length"
 ).split()
+# open-r1 has rewards, and a file of the Trainer's arguments, for this as well.
+_FILTERS = ("pass_rate_min", "pass_rate_max")
 # Keys of generation and rewards, which an update does not have.
 OF_GENERATION = """
     num_generations reward_funcs reward_model reward_weights reward_model_plugin
@@ -85,7 +87,7 @@ def add_preference(run: Run, kind: str) -> None:
         )
         return
     if kind == "kto":
-        if _adds_reference(run, 3):
+        if adds_reference(run, 3):
             run.notes.append(
                 "kto: forwards of mismatched answers, and of the reference for both"
             )
@@ -93,7 +95,7 @@ def add_preference(run: Run, kind: str) -> None:
     double_batch(run)
     run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
     if kind not in _ALONE:
-        _adds_reference(run, 1)
+        adds_reference(run, 1)
 
 
 def double_batch(run: Run) -> None:
@@ -109,7 +111,7 @@ def double_batch(run: Run) -> None:
         }
 
 
-def _adds_reference(run: Run, forwards: int) -> bool:
+def adds_reference(run: Run, forwards: int) -> bool:
     """A model as large as the one that trains, which runs forwards beside its own, as
     TRL's trainers do; beside adapters it is the same model. Not under Megatron-Core."""
     if run.framework == "megatron":
@@ -126,6 +128,12 @@ def _adds_reference(run: Run, forwards: int) -> bool:
 def refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> None:
     """Stops at keys, or the name of a program, that say another kind of training than
     `kind`. Raises Unreadable."""
+    for key in _FILTERS:
+        if given.get(key) is not None:
+            raise Unreadable(
+                f"{key}: it generates answers and keeps samples by their rewards; "
+                "nothing trains"
+            )
     if is_of_rewards(kind) or kind == "reward_model":
         return
     wrong = _SECOND if kind else (*_SECOND, *OF_PREFERENCES)
