@@ -1,8 +1,10 @@
 // Searches that may offload, over links of all speeds.
 #include "random_cases.hpp"
 #include "random_problems.hpp"
+#include <ashlar/catalog/entries.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/prove/prove.hpp>
+#include <ashlar/schedule/squeeze.hpp>
 #include <ashlar/search/offload.hpp>
 #include <ashlar/search/offload_search.hpp>
 #include <ashlar/search/paged_order.hpp>
@@ -10,7 +12,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 using namespace random_case;
 
@@ -110,6 +115,65 @@ TEST_CASE(
   MESSAGE(fit << " fit, " << timed << " are timed");
   CHECK(fit > random_cases(20));
   CHECK(timed > random_cases(20));
+}
+
+// Whether lanes that copy as soon as they can have all back in time: those made first leave first, those
+// needed first come back first.
+bool come_back_in_time(schedule const& s, std::vector<pass> const& forwards,
+                       std::vector<tick> const& copies, int device) {
+  struct stay {
+    tick made, needed, copy, gone = 0;
+  };
+  std::vector<stay> away;
+  auto const& order = s.order[static_cast<std::size_t>(device)];
+  for (time_slot const& t : order)
+    if (std::find(forwards.begin(), forwards.end(), t.what) != forwards.end()) {
+      auto const reader = std::find_if(order.begin(), order.end(), [&](time_slot const& other) {
+        return other.what.kind != pass_kind::forward && other.what.stage == t.what.stage
+               && other.what.micro_batch == t.what.micro_batch;
+      });
+      tick const copy = copies[static_cast<std::size_t>(t.what.stage)];
+      away.push_back({.made = s.end_of(t, device), .needed = reader->start, .copy = copy});
+    }
+  tick free = 0;
+  for (stay& each : away) free = each.gone = std::max(free, each.made) + each.copy;
+  std::sort(away.begin(), away.end(), [](stay const& a, stay const& b) { return a.needed < b.needed; });
+  free = 0;
+  for (stay const& each : away) {
+    free = std::max(free, each.gone) + each.copy;
+    if (free > each.needed || each.made == each.needed) return false;
+  }
+  return true;
+}
+
+TEST_CASE("values of which each may leave alone leave together if each is still back in time") {
+  int in_time = 0, late = 0;
+  FOR_SEEDS(random_cases(1000)) {
+    constexpr char const* names[] = {"gpipe", "1f1b", "zb-h1", "v-half", "interleaved-zb"};
+    schedule const s =
+        retime(catalog::find(names[d.between(0, 4)])->make({.p = devices{2}, .m = micro_batches{6}}),
+               costs(stage_cost{d.between(1, 4), d.between(1, 9), d.between(1, 9)}, d.between(0, 2)));
+    memory_limit limit{.memory = {}, .budget = {max_tick / 2}};
+    limit.memory.stages.clear();
+    for (int stage = 0; stage < s.stage_count(); ++stage)
+      limit.memory.stages.push_back({.stash = d.between(1, 4)});
+    host_link const host{.speed = {.latency = d.between(0, 3), .bandwidth = 1}};
+    std::vector<pass> forwards;
+    for (auto const& order : s.order)
+      for (time_slot const& t : order)
+        if (t.what.kind == pass_kind::forward && d.percent(70)
+            && offload_exactly(s, limit, host, {t.what}).fits)
+          forwards.push_back(t.what);
+    std::vector<tick> const copies = copy_times(limit.memory, s.stage_count(), host);
+    bool all = true;
+    for (int device = 0; device < s.device_count(); ++device)
+      all = all && come_back_in_time(s, forwards, copies, device);
+    CAPTURE(seed);
+    CHECK(offload_exactly(s, limit, host, forwards).fits == all);
+    ++(all ? in_time : late);
+  }
+  CHECK(in_time > random_cases(20));
+  CHECK(late > random_cases(20));
 }
 
 }  // namespace

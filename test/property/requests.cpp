@@ -2,6 +2,7 @@
 // arrivals.
 #include "random.hpp"
 #include "random_cases.hpp"
+#include "violations.hpp"
 #include <ashlar/check/check.hpp>
 #include <ashlar/lower/lower.hpp>
 #include <ashlar/search/request_search.hpp>
@@ -183,6 +184,14 @@ TEST_CASE(
       CHECK(r.reached <= 2 * r.least.of(aim));
     }
   }
+}
+
+TEST_CASE("ends are of requests whose passes are all known") {
+  request_problem const problem{linear(devices{1}), {{2, 0}}, costs(stage_cost{.forward = 3})};
+  schedule s = search_requests(problem, {}).best;
+  CHECK(request_ends(s, problem.asked) == std::vector<tick>{6});
+  s.order[0].front().what.stage = 1;
+  CHECK_BREAKS(every_pass_is_known, request_ends(s, problem.asked));
 }
 
 // Laws: more requests, later arrivals and longer passes never lower a bound.

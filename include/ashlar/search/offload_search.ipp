@@ -121,6 +121,8 @@ class paged_search {
   void run(std::vector<schedule> orders, tick longest, bool always, std::int64_t evaluations,
            std::uint64_t seed, search_watch watch, Offer const& offer) {
     constexpr std::size_t moved = 6;
+    paged_order const given(orders[0], limit_, host_);
+    if (!given.is_possible()) return;  // over any link
     host_ladder const ladder(limit_.memory, orders[0].stage_count(), host_);
     tick const last = ladder.where_smallest_takes(longest);
     std::int64_t octaves = 2;
@@ -134,7 +136,6 @@ class paged_search {
     for (std::size_t r = rungs.size(); r-- > 0;) {
       if (!watch({}, 0)) return;
       paged_order const paging(orders[0], limit_, ladder.at(rungs[r]));
-      if (!paging.is_possible()) return;
       bool const is_far = rungs[r] > last, moves_here = !is_far && moves_at(rungs[r]);
       if (moves_here || is_far) {
         shortest.clear();
@@ -165,10 +166,8 @@ class paged_search {
     }
     // The makespan of an order falls with the time of copies, which is not so of its span.
     if (aim_ != objective::makespan) return;
-    paged_order const paging(orders[0], limit_, host_);
-    if (!paging.is_possible()) return;
     for (schedule& s : orders)
-      if (paging.time(s, away_)) offer(s, away_);
+      if (given.time(s, away_)) offer(s, away_);
   }
 
  private:

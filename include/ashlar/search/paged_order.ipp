@@ -31,7 +31,7 @@ class paged_order::numbers {
 // Sets 1 for each forward whose stash leaves: that does not depend on times.
 inline bool paged_order::leave(schedule const& s, numbers const& number,
                                std::vector<char>& leaves) const {
-  std::vector<std::size_t> reader(number.count(), 0);
+  std::vector<std::size_t> reader(number.count());
   for (auto const& order : s.order)
     for (std::size_t i = 0; i < order.size(); ++i)
       if (gives_input_gradient(order[i].what.kind)) reader[number.of(order[i].what)] = i;

@@ -205,23 +205,24 @@ class place_search {
       if (found_.evaluations >= budget_.evaluations) return;
       try_order(order);
     }
-    std::size_t const m = given_.size(), most_failed = 2 * m * m;
+    auto const m = static_cast<std::int64_t>(given_.size()), patience = 2 * m * m;
+    std::int64_t better = found_.evaluations;  // of these, the one that found a shorter order last
     std::vector<int> now = found_.order;
     tick time = fits_ ? found_.reached : max_tick;
-    for (std::size_t failed = 0; found_.evaluations < budget_.evaluations && !is_at_bound();) {
+    while (found_.evaluations < budget_.evaluations && !is_at_bound()) {
       std::vector<int> next = now;
       move(next);
       tick const reached = try_order(next);
-      failed = reached < time ? 0 : failed + 1;
+      if (reached < time) better = found_.evaluations;
       if (reached <= time) {
         now = std::move(next);
         time = reached;
       }
-      if (failed < most_failed) continue;
+      if (found_.evaluations - better < patience) continue;
       now = found_.order;
       for (int k = 0; k < 3; ++k) move(now);
       time = try_order(now);
-      failed = 0;
+      better = found_.evaluations;
     }
   }
 

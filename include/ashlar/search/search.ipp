@@ -86,7 +86,7 @@ ASHLAR_INLINE search_result search(search_problem const& problem, search_start c
   auto raced = successive_halving(seeds[0], seeds, problem.limit, budget, watch, for_each_task);
   auto& engine = raced.first.engine();
   if (for_programs) {
-    engine.set_budget(engine.spent() + max_of<std::int64_t>(passes - raced.passes, 0), budget.seed);
+    engine.set_budget(engine.spent() + passes - raced.passes, budget.seed);
     raced.passes -= engine.spent();
     auto [best, reached] = search_detail::search_programs(engine, problem, seeds);
     raced.passes += engine.spent();

@@ -115,6 +115,18 @@ TEST_CASE("order of micro-batches: memory that differs is counted") {
   CHECK(search(problem, {.passes = 2'000, .aim = objective::makespan}).reached <= found.reached);
 }
 
+// Where none fits, all that differ are tried, after the given one.
+TEST_CASE("order of micro-batches: memory of any one stage tells them apart") {
+  schedule const s = schedule_named("1f1b", 3, {2, 2, 2, 2});
+  for (std::size_t const other : {0U, 1U, 2U}) {
+    memory_limit limit{.memory = {}, .budget = {0}};
+    limit.memory.micro_batches = 4;
+    limit.memory.stages.assign(12, {.stash = 10});
+    for (std::size_t const k : {0U, 1U}) limit.memory.stages[4 * other + k].stash = 50;
+    CHECK(order_micro_batches(s, {}, &limit).evaluations == 1 + 6);
+  }
+}
+
 TEST_CASE("order of micro-batches: what has none is refused") {
   CHECK_BREAKS(
       tables_agree,

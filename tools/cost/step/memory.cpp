@@ -61,11 +61,12 @@ inline double layers_at_work(question const& q, held_parameters const& held, dou
       summed = max_of(summed, q.model.trains(t) && !q.model.lora.are_any() ? matrices : 0);
     }
   for (layer const& l : q.model.kinds) {
-    double const matrices = layer_matrices(q.model, l, l.feed.experts) / q.layout.tensor,
-                 added = q.model.lora.pack() ? adapter_parameters(q.model, l) / q.layout.tensor : 0;
-    read = max_of(read,
-                  added > 0 ? 2 * added + packed_in(q.model, l, q.layout.tensor).codes : 2 * matrices);
-    summed = max_of(summed, added > 0 ? 2 * added : 2 * matrices);
+    bool const packs = q.model.lora.pack();  // all but its adapters
+    double const matrices =
+        2 * (packs ? adapter_parameters(q.model, l) : layer_matrices(q.model, l, l.feed.experts))
+        / q.layout.tensor;
+    read = max_of(read, matrices + packed_in(q.model, l, q.layout.tensor).codes);
+    summed = max_of(summed, matrices);
   }
   if (q.layout.sharding == sharding::gradients) return held.gathered_bytes() + 2 * summed;
   if (q.layout.offload.weights != offloaded_weights::none)
