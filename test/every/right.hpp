@@ -73,9 +73,16 @@ inline bool is_right(cost::layout const& l) {
     right = right && size > 0 && size < 10'000;
   return right;
 }
+inline bool is_right(cost::tower const& t) {
+  for (auto const kind : t.layers)
+    if (!is_index(kind, t.kinds.size())) return false;
+  return t.tokens >= 0 && t.tokens <= 2e9 && t.inputs > 0 && t.inputs < 1'000'000;
+}
 inline bool is_right(cost::architecture const& model) {
   for (auto const kind : model.layers)
     if (!is_index(kind, model.kinds.size())) return false;
+  for (cost::tower const& each : model.towers)
+    if (!is_right(each)) return false;
   return is_index(model.layer_count() - 1, 2000) && is_index(model.predictions, 100);
 }
 inline bool is_right(cost::question const& q) {

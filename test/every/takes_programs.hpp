@@ -228,6 +228,28 @@ inline bool in_flight(question const& q, int device) {
   return is_right(q) && is_index(device, static_cast<std::size_t>(q.layout.pipeline));
 }
 inline bool kinds_of_rank(question const& q, int rank) { return takes::cost::in_flight(q, rank); }
+inline bool reads_untrained(architecture& a, std::size_t& number, std::size_t& product) {
+  if (a.towers.empty()) a.towers.emplace_back();
+  number %= a.towers.size();
+  if (a.towers[number].products.empty()) a.towers[number].products.emplace_back();
+  product %= a.towers[number].products.size();
+  return is_right(a);
+}
+inline bool passes_of_tower(question& q, std::size_t& number, auto const&...) {
+  if (q.model.towers.empty()) q.model.towers.emplace_back();
+  number %= q.model.towers.size();
+  q.layout.context = 1;
+  return is_right(q);
+}
+inline bool tower_question(question& q, tower& t) {
+  std::size_t first = 0;
+  if (!takes::cost::passes_of_tower(q, first)) return false;
+  t = q.model.towers.front();
+  return true;
+}
+inline bool kept_of_tower(question& q, std::size_t& number, auto const&...) {
+  return takes::cost::passes_of_tower(q, number);
+}
 inline bool deal_layers(question const& q, auto const&) { return is_right(q); }
 inline bool pieces_of(question& q, auto const&) {
   q.layout.chunks = 1;

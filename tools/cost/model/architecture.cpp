@@ -144,8 +144,7 @@ double beside_expert_matrices(architecture const& a, feed_forward const& f) {
 }
 
 double cross_key_matrices(architecture const& a, mixer const& m) {
-  double const read = a.towers.empty() ? 0 : a.towers.back().width();
-  return m.kind == mixer_kind::none ? 0 : 2 * read * m.groups * m.head;
+  return m.kind == mixer_kind::none ? 0 : 2 * a.cross_width() * m.groups * m.head;
 }
 
 double cross_matrices(architecture const& a, mixer const& m) {
@@ -252,6 +251,7 @@ inline double all_layers(architecture const& a, bool active) {
 }
 
 inline double tower_all(architecture const& a, tower const& t, bool active) {
+  must_know(t.layers, t.kinds);
   double sum = t.beside + all_layers(architecture_of(a, t), active);
   for (tower_product const& each : t.products) sum += each.inner * each.columns;
   return sum;
@@ -293,6 +293,7 @@ double tower_active_parameters(architecture const& a, tower const& t) {
 double tower_trained_parameters(architecture const& a, tower const& t) {
   if (t.is_frozen) return 0;
   if (!a.lora.are_any()) return tower_parameters(a, t);
+  architecture_detail::must_know(t.layers, t.kinds);
   architecture const own = architecture_of(a, t);
   double adapters = 0;
   for (int i = 0; i < own.layer_count(); ++i) adapters += adapter_parameters(own, own.at(i));
@@ -318,6 +319,7 @@ double active_parameters(architecture const& a) {
 
 double adapter_parameters(architecture const& a) {
   if (!a.lora.are_any()) return 0;
+  architecture_detail::must_know_its_layers(a);
   double adapters = head_adapter_parameters(a);
   for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
   return adapters;

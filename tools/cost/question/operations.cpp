@@ -32,7 +32,7 @@ inline double tower_operations(architecture const& a, std::size_t number, int se
   tower const& t = a.towers[number];
   architecture const own = architecture_of(a, t);
   gradient_kind const takes = a.gradients_of_tower(number);
-  int const tokens = static_cast<int>(t.tokens_of(sequence));
+  int const tokens = t.whole_tokens_of(sequence);
   operation_counts count;
   for (int i = 0; i < own.layer_count(); ++i) {
     layer const& l = own.at(i);

@@ -62,9 +62,8 @@ inline bool is_whole(architecture const& a, std::vector<layer> const& kinds,
   for (int each : layers)
     if (each < 0 || static_cast<unsigned>(each) >= kinds.size()) return false;
   for (layer const& l : kinds) {
-    bool const reads =
-        l.cross.kind == mixer_kind::none
-        || (l.cross.kind == mixer_kind::attention && !a.towers.empty() && a.towers.back().width() > 0);
+    bool const reads = l.cross.kind == mixer_kind::none
+                       || (l.cross.kind == mixer_kind::attention && a.cross_width() > 0);
     if (!is_whole(a, l.mix) || !is_whole(a, l.cross) || !reads || !is_whole(l.feed)
         || !is_whole(l.measured))
       return false;

@@ -6,7 +6,7 @@ namespace ashlar::cost {
 question tower_question(question const& q, tower const& t) {
   question made = q;
   made.model = architecture_of(q.model, t);
-  made.sequence = static_cast<int>(t.tokens_of(q.sequence));
+  made.sequence = t.whole_tokens_of(q.sequence);
   made.layout.micro_batch *= t.inputs;
   made.layout.recompute_in.these.clear();  // of the model's layers
   if (t.keeps_all || !q.layout.recompute_in.these.empty()) made.layout.recompute = recomputation::none;

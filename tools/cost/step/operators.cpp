@@ -34,7 +34,7 @@ std::vector<operator_product> operator_products(question const& q, layer const& 
     add_adapted(adapted::result, h, m.heads * m.value_head / t);
   }
   if (mixer const& x = l.cross; x.kind != mixer_kind::none) {
-    double const read = q.model.towers.back().width(),
+    double const read = q.model.cross_width(),
                  of_keys = cross_keys(q.model, q.sequence) / q.sequence * x.groups * x.head / t;
     add((x.has_gate ? 2 : 1) * x.heads * x.head / t, h);
     add(of_keys, read);

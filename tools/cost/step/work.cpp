@@ -36,7 +36,7 @@ class worker {
   // Attention to what the last tower made.
   void add_cross(mixer const& m) {
     if (m.kind == mixer_kind::none) return;
-    double const keys = cross_keys(q_.model, q_.sequence), read = q_.model.towers.back().width(),
+    double const keys = cross_keys(q_.model, q_.sequence), read = q_.model.cross_width(),
                  heads = m.heads / tensor_;
     add_product(tokens_, (m.has_gate ? 2 : 1) * heads * m.head, hidden_);
     add_product(keys * q_.layout.micro_batch, 2 * m.groups * m.head / tensor_, read);

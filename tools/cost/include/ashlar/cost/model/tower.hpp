@@ -35,6 +35,12 @@ struct tower {
 
   // Tokens of an input, and the rows of a product for it, beside a sequence of so many tokens.
   double tokens_of(int sequence) const { return tokens > 0 ? tokens : sequence; }
+  // In whole numbers, at most as many as a question may have.
+  int whole_tokens_of(int sequence) const {
+    constexpr int most = 2'000'000'000;
+    double const all = tokens_of(sequence);
+    return all < most ? static_cast<int>(all) : most;
+  }
   double rows_of(tower_product const& p, int sequence) const {
     return p.rows > 0 ? p.rows : tokens_of(sequence);
   }
