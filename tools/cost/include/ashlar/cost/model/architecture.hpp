@@ -83,7 +83,7 @@ struct architecture {
   bool has_experts() const;
   bool has_state_space() const;
   bool has_encoder() const;
-  // Of what the last tower made, to which layers may attend; 0: there is none.
+  // The width of what the last tower made, to which layers may attend; 0: there is none.
   double cross_width() const { return towers.empty() ? 0 : towers.back().width(); }
   bool has_cross_attention() const;
 };
