@@ -11,6 +11,16 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from ashlar_pp.read.model import describe  # noqa: E402
 from ashlar_pp.read.sources import read_source  # noqa: E402
 
+BOTH = {
+    "vocab_size": 512,
+    "d_model": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_ffn_dim": 96,
+    "decoder_ffn_dim": 80,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+}
 TEXT = {
     "vocab_size": 512,
     "hidden_size": 64,
@@ -88,25 +98,9 @@ BOTH = {
         "feed_forward_proj": "gated-gelu",
         "tie_word_embeddings": False,
     },
-    "bart": {
-        "vocab_size": 512,
-        "d_model": 64,
-        "encoder_layers": 2,
-        "decoder_layers": 3,
-        "encoder_ffn_dim": 96,
-        "decoder_ffn_dim": 80,
-        "encoder_attention_heads": 4,
-        "decoder_attention_heads": 4,
-    },
+    "bart": BOTH,
     "whisper": {
-        "vocab_size": 512,
-        "d_model": 64,
-        "encoder_layers": 2,
-        "decoder_layers": 3,
-        "encoder_ffn_dim": 96,
-        "decoder_ffn_dim": 80,
-        "encoder_attention_heads": 4,
-        "decoder_attention_heads": 4,
+        **BOTH,
         "max_source_positions": 60,
         "num_mel_bins": 16,
         "pad_token_id": 0,

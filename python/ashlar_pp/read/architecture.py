@@ -105,7 +105,7 @@ def encoder_of(model: nn.Module, walked: Walk, layers: Layers) -> Front | None:
         return None
     found: Any = model.get_encoder()  # type: ignore[operator]
     names = [name for name, one in model.named_modules() if one is found]
-    if not names or not any(_is_in(layer.name, names[0]) for layer in layers.layers):
+    if not names or not any(is_inside(layer.name, names[0]) for layer in layers.layers):
         return None
     reads_text = getattr(model, "main_input_name", "input_ids") == "input_ids"
     return Front(names[:1], walked, layers, reads_text)
@@ -114,10 +114,10 @@ def encoder_of(model: nn.Module, walked: Walk, layers: Layers) -> Front | None:
 def _behind(encoder: Front, layers: Layers) -> tuple[Layers, int]:
     """The layers and the rest without the encoder, and its parameters in the rest."""
     name = encoder.names[0]
-    own = [at for at, one in enumerate(layers.layers) if not _is_in(one.name, name)]
+    own = [at for at, one in enumerate(layers.layers) if not is_inside(one.name, name)]
     kinds = sorted({layers.kind_of[at] for at in own})
-    events = [one for one in layers.beside.events if not _is_in(one.module, name)]
-    shapes = [one for one in layers.beside.shapes if _is_in(one[0], name)]
+    events = [one for one in layers.beside.events if not is_inside(one.module, name)]
+    shapes = [one for one in layers.beside.shapes if is_inside(one[0], name)]
     inside = sum(prod(shape) for _, shape, _ in shapes)
     return (
         replace(
@@ -131,14 +131,10 @@ def _behind(encoder: Front, layers: Layers) -> tuple[Layers, int]:
     )
 
 
-def _is_in(name: str, module: str) -> bool:
-    return name.startswith(f"{module}.")
-
-
 def left_out_of(model: nn.Module, layers: Layers) -> dict[str, int]:
     """Parameters of modules that text does not meet, such as those of images."""
     for name in layers.not_run:
-        if any(name.startswith(f"{layer.name}.") for layer in layers.layers):
+        if any(is_inside(name, layer.name) for layer in layers.layers):
             raise Inexpressible(f"its forward leaves out {name}")
     return {
         name: sum(one.numel() for one in model.get_submodule(name).parameters())

@@ -14,7 +14,7 @@ from torch import nn
 from .events import Attention, Convolution, Product
 from .inputs import signal_of, sizes_in
 from .layers import Layers, Part, layers_of
-from .parts import Inexpressible
+from .parts import Inexpressible, is_inside
 from .walk import Unreadable, Walk, walk
 
 # Methods of transformers' models that make a decoder's tokens of images or sound.
@@ -51,8 +51,8 @@ def front_of(model: nn.Module, left_out: Iterable[str]) -> list[Front]:
         names = [
             name
             for name in rest
-            if any(at == name or at.startswith(f"{name}.") for at in walked.calls)
-            or any(one.startswith(f"{name}.") for one in _used(walked))
+            if any(is_inside(at, name) for at in walked.calls)
+            or any(is_inside(one, name) for one in _used(walked))
         ]
         rest = [name for name in rest if name not in names]
         if names:
@@ -114,7 +114,7 @@ def _tower_of(
     inside = [
         at
         for at, layer in enumerate(front.layers.layers)
-        if layer.name.startswith(f"{name}.") and (layer.attention or layer.scans)
+        if is_inside(layer.name, name) and (layer.attention or layer.scans)
     ]
     layers = [front.layers.layers[at] for at in inside]
     made: dict[str, Any] = {"name": name.removeprefix("model.")}
@@ -166,14 +166,12 @@ def _products_of(front: Front, name: str, layers: list[str]) -> list[dict[str, A
     is_ahead = bool(layers)
     for event in front.walked.events:
         is_ahead = is_ahead and not any(
-            event.module.startswith(f"{layer}.") for layer in layers
+            is_inside(event.module, layer) for layer in layers
         )
         if not isinstance(event, Product | Convolution) or not event.parameter:
             continue
         at = event.parameter
-        if not at.startswith(f"{name}.") or any(
-            at.startswith(f"{layer}.") for layer in layers
-        ):
+        if not is_inside(at, name) or any(is_inside(at, layer) for layer in layers):
             continue
         if isinstance(event, Product):
             rows, inner, columns = event.rows, event.inner, event.columns

@@ -80,7 +80,8 @@ def add_trained(run: Run, named: Mapping[str, Named], what: str) -> None:
 
 
 def _paths(root: str) -> list[str]:
-    layers = [f"{root}.layers.{i}.{name}" for i in range(100) for name in _IN_LAYER]
+    numbers = range(_MOST_LAYERS)
+    layers = [f"{root}.layers.{i}.{name}" for i in numbers for name in _IN_LAYER]
     return [f"{root}.embed_tokens.weight", "lm_head.weight", *layers]
 
 

@@ -73,6 +73,12 @@ TEST_CASE("packed weights: shards are of codes, scales are whole, packed layers 
   double const added = trained / depth;
   CHECK(part.gathered == 2 * (linear / 2 + 4 * added) + 2 * 1024 * 4096.0);
   CHECK(part.gradients == whole.gradients);
+  // A wider layer without adapters has codes, too, and no gradients.
+  constexpr double width = 16384;
+  question wider = q;
+  wider.model.add({.feed = {.kind = feed_forward_kind::dense, .is_gated = true, .width = width}});
+  CHECK(memory(with(wider, packs(packing::bits_4, true))).gathered
+        == 2 * (3 * 1024 * width / 2 + 2 * added) + 2 * 1024 * width);
   CHECK(part.optimizer == whole.optimizer);
   auto const gathers = [&](adapters lora) {
     question asked = with(q, lora);

@@ -45,7 +45,7 @@ bool name_tower(std::string_view name, ashlar::cost::architecture const& model, 
   return is_one;
 }
 
-// The parts that are named, whatever is to be done with them.
+// The parts that are named: to be frozen, or to train.
 named_parts parts_of(std::string_view text, ashlar::cost::architecture const& model) {
   int const count = model.layer_count();
   named_parts all{.parts = {}, .towers = std::vector<bool>(model.towers.size(), false)};
