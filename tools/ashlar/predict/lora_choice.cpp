@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "options/number_option.hpp"
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/model/adapters.hpp>
 #include <ashlar/interop/near_names.hpp>
 

@@ -2,13 +2,13 @@
 
 #include "command.hpp"
 #include "predict/frozen_choice.hpp"
+#include "predict/model_keys.hpp"
 #include <ashlar/interop/json_reader.hpp>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -20,7 +20,6 @@ namespace tool {
 namespace {
 
 using ashlar::cost::architecture;
-using ashlar::cost::feed_forward;
 using ashlar::cost::feed_forward_kind;
 using ashlar::cost::layer;
 using ashlar::cost::mixer;
@@ -28,125 +27,10 @@ using ashlar::cost::mixer_kind;
 using ashlar::cost::tower;
 using ashlar::cost::tower_product;
 using nlohmann::json;
-using nlohmann::ordered_json;
-
-// The keys of each part with their sizes, for both directions.
-constexpr std::array mixer_sizes{
-    std::pair{"heads", &mixer::heads},     std::pair{"groups", &mixer::groups},
-    std::pair{"head", &mixer::head},       std::pair{"window", &mixer::window},
-    std::pair{"chunk", &mixer::chunk},     std::pair{"q_rank", &mixer::q_rank},
-    std::pair{"kv_rank", &mixer::kv_rank}, std::pair{"nope", &mixer::nope},
-    std::pair{"rope", &mixer::rope},       std::pair{"value_head", &mixer::value_head},
-    std::pair{"inner", &mixer::inner},     std::pair{"keys", &mixer::keys},
-    std::pair{"steps", &mixer::steps},     std::pair{"rank", &mixer::rank},
-    std::pair{"beside", &mixer::beside}};
-constexpr std::array mixer_flags{std::pair{"has_gate", &mixer::has_gate},
-                                 std::pair{"sees_all", &mixer::sees_all}};
-constexpr std::array mixer_kinds{
-    std::pair{"none", mixer_kind::none}, std::pair{"attention", mixer_kind::attention},
-    std::pair{"compressed", mixer_kind::compressed}, std::pair{"state_space", mixer_kind::state_space}};
-constexpr std::array feed_sizes{std::pair{"width", &feed_forward::width},
-                                std::pair{"experts", &feed_forward::experts},
-                                std::pair{"chosen", &feed_forward::chosen},
-                                std::pair{"expert_width", &feed_forward::expert_width},
-                                std::pair{"shared_width", &feed_forward::shared_width},
-                                std::pair{"latent", &feed_forward::latent},
-                                std::pair{"groups", &feed_forward::groups},
-                                std::pair{"chosen_groups", &feed_forward::chosen_groups},
-                                std::pair{"beside", &feed_forward::beside},
-                                std::pair{"beside_expert", &feed_forward::beside_expert}};
-constexpr std::array feed_flags{std::pair{"is_gated", &feed_forward::is_gated},
-                                std::pair{"is_clamped", &feed_forward::is_clamped}};
-constexpr std::array feed_kinds{std::pair{"none", feed_forward_kind::none},
-                                std::pair{"dense", feed_forward_kind::dense},
-                                std::pair{"experts", feed_forward_kind::experts}};
-constexpr std::array model_sizes{
-    std::pair{"hidden", &architecture::hidden}, std::pair{"vocabulary", &architecture::vocabulary},
-    std::pair{"embedding", &architecture::embedding}, std::pair{"beside", &architecture::beside}};
-constexpr std::array model_flags{std::pair{"is_tied", &architecture::is_tied},
-                                 std::pair{"repeats", &architecture::repeats}};
-
-constexpr std::array tower_sizes{std::pair{"hidden", &tower::hidden},
-                                 std::pair{"tokens", &tower::tokens},
-                                 std::pair{"beside", &tower::beside}};
-constexpr std::array tower_flags{std::pair{"continues", &tower::continues},
-                                 std::pair{"keeps_all", &tower::keeps_all}};
-constexpr std::array product_sizes{std::pair{"rows", &tower_product::rows},
-                                   std::pair{"inner", &tower_product::inner},
-                                   std::pair{"columns", &tower_product::columns}};
-constexpr std::array product_flags{std::pair{"is_ahead", &tower_product::is_ahead}};
 
 constexpr long long module_file_version = 1;
 constexpr double largest_size = 1e15;
 constexpr long long most_layers_of_a_file = 100'000;
-
-// Whole numbers are written as such.
-ordered_json json_of(double size) {
-  auto const whole = static_cast<long long>(size);
-  return static_cast<double>(whole) == size ? ordered_json(whole) : ordered_json(size);
-}
-
-template <class Part, class Sizes, class Flags>
-void write_part(ordered_json& made, Part const& part, Sizes const& sizes, Flags const& flags) {
-  for (auto const& [key, size] : sizes)
-    if (part.*size != 0) made[key] = json_of(part.*size);
-  for (auto const& [key, flag] : flags)
-    if (part.*flag) made[key] = true;
-}
-
-template <class Kinds, class Kind>
-char const* name_in(Kinds const& kinds, Kind kind) {
-  for (auto const& [name, meaning] : kinds)
-    if (meaning == kind) return name;
-  return "none";
-}
-
-ordered_json json_of(mixer const& m) {
-  ordered_json made{{"kind", name_in(mixer_kinds, m.kind)}};
-  write_part(made, m, mixer_sizes, mixer_flags);
-  return made;
-}
-
-ordered_json json_of(layer const& l) {
-  ordered_json made{{"mix", json_of(l.mix)}}, feed{{"kind", name_in(feed_kinds, l.feed.kind)}};
-  if (l.cross.kind != mixer_kind::none) made["cross"] = json_of(l.cross);
-  write_part(feed, l.feed, feed_sizes, feed_flags);
-  made["feed"] = std::move(feed);
-  return made;
-}
-
-// The layers of a model or of a tower.
-void write_layers(ordered_json& made, std::vector<layer> const& kinds, std::vector<int> const& layers) {
-  made["kinds"] = ordered_json::array();
-  for (layer const& l : kinds) made["kinds"].push_back(json_of(l));
-  made["layers"] = layers;
-}
-
-ordered_json json_of(tower const& t) {
-  ordered_json made{{"name", t.name}};
-  write_part(made, t, tower_sizes, tower_flags);
-  if (t.inputs > 1) made["inputs"] = t.inputs;
-  if (!t.layers.empty()) write_layers(made, t.kinds, t.layers);
-  for (tower_product const& each : t.products) {
-    ordered_json product;
-    write_part(product, each, product_sizes, product_flags);
-    made["products"].push_back(std::move(product));
-  }
-  return made;
-}
-
-// Frozen parts as --freeze has them.
-std::string frozen_words(architecture const& a) {
-  std::string words;
-  auto const add = [&](std::string const& word) { words += (words.empty() ? "" : ",") + word; };
-  for (tower const& each : a.towers)
-    if (each.is_frozen) add(each.name);
-  if (a.frozen.embedding) add("embedding");
-  if (a.frozen.head) add("head");
-  for (int i = 0; i < a.layer_count(); ++i)
-    if (a.frozen.has_layer(i)) add(fmt::format("layers={}", i));
-  return words;
-}
 
 class model_reader : json_reader {
  public:
@@ -315,23 +199,6 @@ class model_reader : json_reader {
 };
 
 }  // namespace
-
-ordered_json json_of(described_model const& model) {
-  architecture const& a = model.shape;
-  ordered_json made{{"name", model.name}}, shape;
-  if (!model.type.empty()) made["type"] = model.type;
-  if (!model.left_out.empty()) made["left_out"] = model.left_out;
-  write_part(shape, a, model_sizes, model_flags);
-  write_layers(shape, a.kinds, a.layers);
-  for (tower const& each : a.towers) shape["towers"].push_back(json_of(each));
-  if (a.predictions > 0) {
-    shape["predictor"] = json_of(a.predictor);
-    shape["predictions"] = a.predictions;
-  }
-  if (a.freezes_any()) shape["freeze"] = frozen_words(a);
-  made["architecture"] = std::move(shape);
-  return made;
-}
 
 bool is_model_file(json const& root) {
   return root.is_object() && (root.contains("ashlar_model") || root.contains("architecture"));

@@ -7,6 +7,7 @@
 #include "predict/tower_choice.hpp"
 #include "report/proved_gap.hpp"
 #include "report/table.hpp"
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "options/number_option.hpp"
 #include "predict/report_words.hpp"
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/interop/near_names.hpp>
 
 #include <fmt/format.h>

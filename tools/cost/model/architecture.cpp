@@ -1,5 +1,7 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/model/architecture.hpp>
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/model/unpredictable.hpp>
 
 #include <cstddef>
@@ -18,20 +20,6 @@ bool architecture::freezes_any() const {
   for (tower const& t : towers)
     if (t.is_frozen) return true;
   return !(frozen == frozen_parts{});
-}
-
-bool architecture::trains(tower const& t) const { return tower_trained_parameters(*this, t) > 0; }
-
-bool architecture::has_gradients_before_tower(std::size_t number) const {
-  for (std::size_t i = number; i > 0 && towers[i].continues; --i)
-    if (trains(towers[i - 1])) return true;
-  return false;
-}
-
-gradient_kind architecture::gradients_of_tower(std::size_t number) const {
-  bool const own = trains(towers[number]);
-  if (own && !lora.are_any()) return gradient_kind::all;
-  return own || has_gradients_before_tower(number) ? gradient_kind::inputs : gradient_kind::none;
 }
 
 int architecture::first_trained() const {
@@ -165,66 +153,6 @@ double layer_matrices(architecture const& a, layer const& l, double experts) {
   return all;
 }
 
-std::vector<adapted_matrix> matrices_of(architecture const& a, mixer const& m, adapted among) {
-  std::vector<adapted_matrix> all;
-  auto const add = [&](adapted which, double in, double out) {
-    if (has(among, which)) all.push_back({in, out});
-  };
-  double const h = a.hidden, queries = (m.has_gate ? 2 : 1) * m.heads * m.head, keys = m.groups * m.head;
-  if (m.kind == mixer_kind::attention) {
-    add(adapted::queries, h, queries);
-    add(adapted::keys, h, keys);
-    add(adapted::values, h, keys);
-    add(adapted::queries_keys_values, h, queries + 2 * keys);
-    add(adapted::result, m.heads * m.head, h);
-  } else if (m.kind == mixer_kind::compressed) {
-    double const wide = m.heads * (m.nope + m.rope);
-    if (m.q_rank > 0) {
-      add(adapted::queries_down, h, m.q_rank);
-      add(adapted::queries_up, m.q_rank, wide);
-    } else {
-      add(adapted::queries, h, wide);
-    }
-    add(adapted::keys_values_down, h, m.kv_rank + m.rope);
-    add(adapted::keys_values_up, m.kv_rank, m.heads * (m.nope + m.value_head));
-    add(adapted::result, m.heads * m.value_head, h);
-  }
-  return all;
-}
-
-std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward const& f, adapted among) {
-  std::vector<adapted_matrix> all;
-  double const h = a.hidden, width = f.kind == feed_forward_kind::dense ? f.width : f.shared_width;
-  if (f.kind == feed_forward_kind::none || !(width > 0)) return all;
-  auto const add = [&](adapted which, double in, double out) {
-    if (has(among, which)) all.push_back({in, out});
-  };
-  if (f.is_gated) add(adapted::gates, h, width);
-  add(adapted::up, h, width);
-  add(adapted::gates_up, h, (f.is_gated ? 2 : 1) * width);
-  add(adapted::down, width, h);
-  return all;
-}
-
-std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m) {
-  return matrices_of(a, m, a.lora.of);
-}
-
-std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f) {
-  return matrices_of(a, f, a.lora.of);
-}
-
-double adapter_parameters(architecture const& a, layer const& l) {
-  double sum = 0;
-  for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
-    for (adapted_matrix const& each : part) sum += a.lora.rank * (each.in + each.out);
-  return sum;
-}
-
-double head_adapter_parameters(architecture const& a) {
-  return has(a.lora.of, adapted::head) ? a.lora.rank * (a.embedding_width() + a.vocabulary) : 0;
-}
-
 namespace architecture_detail {
 
 inline void must_know(std::vector<int> const& layers, std::vector<layer> const& kinds) {
@@ -233,10 +161,14 @@ inline void must_know(std::vector<int> const& layers, std::vector<layer> const& 
       throw unpredictable(requirement::model_is_whole, each);
 }
 
-inline void must_know_its_layers(architecture const& a) {
-  must_know(a.layers, a.kinds);
-  for (tower const& each : a.towers) must_know(each.layers, each.kinds);
+}  // namespace architecture_detail
+
+void must_know_layers(architecture const& a) {
+  architecture_detail::must_know(a.layers, a.kinds);
+  for (tower const& each : a.towers) architecture_detail::must_know(each.layers, each.kinds);
 }
+
+namespace architecture_detail {
 
 inline double layer_all(architecture const& a, layer const& l, double experts) {
   if (!l.measured.empty()) return l.measured.front().parameters * l.measured.front().tensor;
@@ -250,17 +182,11 @@ inline double all_layers(architecture const& a, bool active) {
   return sum;
 }
 
-inline double tower_all(architecture const& a, tower const& t, bool active) {
-  must_know(t.layers, t.kinds);
-  double sum = t.beside + all_layers(architecture_of(a, t), active);
-  for (tower_product const& each : t.products) sum += each.inner * each.columns;
-  return sum;
-}
-
 // The layers between the first table and the head.
 inline double body(architecture const& a, bool active) {
   double sum = a.beside + all_layers(a, active);
-  for (tower const& each : a.towers) sum += tower_all(a, each, active);
+  for (tower const& each : a.towers)
+    sum += active ? tower_active_parameters(a, each) : tower_parameters(a, each);
   if (a.embedding_width() < a.hidden || a.embedding_width() > a.hidden)
     sum += 2 * a.hidden * a.embedding_width();
   return sum;
@@ -273,33 +199,6 @@ inline double tables(architecture const& a) {
 
 }  // namespace architecture_detail
 
-architecture architecture_of(architecture const& a, tower const& t) {
-  architecture made;
-  made.hidden = t.hidden;
-  made.kinds = t.kinds;
-  made.layers = t.layers;
-  if (!t.is_frozen) made.lora = a.lora;
-  return made;
-}
-
-double tower_parameters(architecture const& a, tower const& t) {
-  return architecture_detail::tower_all(a, t, false);
-}
-
-double tower_active_parameters(architecture const& a, tower const& t) {
-  return architecture_detail::tower_all(a, t, true);
-}
-
-double tower_trained_parameters(architecture const& a, tower const& t) {
-  if (t.is_frozen) return 0;
-  if (!a.lora.are_any()) return tower_parameters(a, t);
-  architecture_detail::must_know(t.layers, t.kinds);
-  architecture const own = architecture_of(a, t);
-  double adapters = 0;
-  for (int i = 0; i < own.layer_count(); ++i) adapters += adapter_parameters(own, own.at(i));
-  return adapters;
-}
-
 double prediction_parameters(architecture const& a) {
   if (a.predictions <= 0) return 0;
   double const block =
@@ -308,25 +207,17 @@ double prediction_parameters(architecture const& a) {
 }
 
 double parameters(architecture const& a) {
-  architecture_detail::must_know_its_layers(a);
+  must_know_layers(a);
   return architecture_detail::body(a, false) + architecture_detail::tables(a);
 }
 
 double active_parameters(architecture const& a) {
-  architecture_detail::must_know_its_layers(a);
+  must_know_layers(a);
   return architecture_detail::body(a, true) + architecture_detail::tables(a);
 }
 
-double adapter_parameters(architecture const& a) {
-  if (!a.lora.are_any()) return 0;
-  architecture_detail::must_know_its_layers(a);
-  double adapters = head_adapter_parameters(a);
-  for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
-  return adapters;
-}
-
 double trained_parameters(architecture const& a) {
-  architecture_detail::must_know_its_layers(a);
+  must_know_layers(a);
   if (a.lora.are_any()) {
     double trained = adapter_parameters(a) + (a.trains_embedding() ? a.table_parameters() : 0)
                      + (a.trains_head() ? a.head_parameters() : 0);

@@ -1,3 +1,5 @@
+#include <ashlar/cost/model/adapted_matrices.hpp>
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/question/towers.hpp>
 

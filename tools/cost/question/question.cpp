@@ -1,4 +1,5 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/question.hpp>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/towers.hpp>
 

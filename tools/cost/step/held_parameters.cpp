@@ -1,3 +1,5 @@
+#include <ashlar/cost/model/adapted_matrices.hpp>
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/kept.hpp>

@@ -1,4 +1,6 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/model/adapted_matrices.hpp>
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>

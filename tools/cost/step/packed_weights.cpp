@@ -1,3 +1,4 @@
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/step/packed_weights.hpp>
 
 namespace ashlar::cost {

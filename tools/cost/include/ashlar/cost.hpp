@@ -4,7 +4,9 @@
 #include <ashlar/cost/cluster/machine.hpp>
 #include <ashlar/cost/layout/offloading.hpp>
 #include <ashlar/cost/layout/recomputation.hpp>
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/model/architecture.hpp>
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
@@ -18,6 +20,7 @@
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/kernels.hpp>
+#include <ashlar/cost/step/layer_passes.hpp>
 #include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/pairs.hpp>
 #include <ashlar/cost/step/passes.hpp>

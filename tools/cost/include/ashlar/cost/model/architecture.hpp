@@ -95,6 +95,9 @@ measured_layer const* measured_on(layer const& l, int tensor, std::string const&
 // for each other.
 architecture slowest_measured(architecture a, std::vector<std::string> const& devices);
 
+// Throws unpredictable unless every layer, and every one of a tower, is of a known kind.
+void must_know_layers(architecture const& a);
+
 // Parameters of one layer's parts, undivided. Matrices are the operands of products.
 double mixer_matrices(architecture const& a, mixer const& m);
 double dense_matrices(architecture const& a, feed_forward const& f, double width);
@@ -108,22 +111,6 @@ double cross_matrices(architecture const& a, mixer const& m);
 // Counts this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
 
-// A matrix that may have an adapter: A has rank x `in` parameters, B has `out` x rank.
-struct adapted_matrix {
-  double in = 0, out = 0;
-};
-
-// The matrices in a part of a layer that are among these, undivided; and those with adapters.
-std::vector<adapted_matrix> matrices_of(architecture const& a, mixer const& m, adapted among);
-std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward const& f, adapted among);
-std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
-std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
-
-// Parameters of the adapters of one layer, of the head's, and of all.
-double adapter_parameters(architecture const& a, layer const& l);
-double head_adapter_parameters(architecture const& a);
-double adapter_parameters(architecture const& a);
-
 // Parameters of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);
 
@@ -131,13 +118,6 @@ double prediction_parameters(architecture const& a);
 // for a layer of unknown kind.
 double parameters(architecture const& a);
 double active_parameters(architecture const& a);
-
-// The layers of a tower as a model without tables; all parameters of the tower, those that a token
-// meets, and those that train.
-architecture architecture_of(architecture const& a, tower const& t);
-double tower_parameters(architecture const& a, tower const& t);
-double tower_active_parameters(architecture const& a, tower const& t);
-double tower_trained_parameters(architecture const& a, tower const& t);
 
 // Parameters that are not frozen; with adapters theirs, which parameters() leaves out, and those of
 // tables that train beside them. Those beside the layers train with the head.

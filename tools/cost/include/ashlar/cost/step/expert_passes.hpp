@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ashlar/cost/step/constants.hpp>
-#include <ashlar/cost/step/passes.hpp>
+#include <ashlar/cost/step/layer_passes.hpp>
 #include <ashlar/cost/step/work.hpp>
 
 namespace ashlar::cost {

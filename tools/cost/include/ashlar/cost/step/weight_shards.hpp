@@ -1,8 +1,10 @@
-// Shards of weights: their bytes, and those that a gather copies from the host.
+// Shards of weights: their bytes, those that a gather copies from the host, and the time of sharing
+// them.
 #pragma once
 
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
+#include <ashlar/cost/step/layer_passes.hpp>
 
 namespace ashlar::cost {
 
@@ -15,5 +17,10 @@ double shard_bytes(question const& q, double each, held_parameters const& held, 
 // from the host.
 double own_weight_bytes(question const& q);
 double copied_weight_bytes(question const& q);
+
+// Adds to the passes of a stage the time that their exchanges take beyond them. Each gathers weights (2
+// bytes); the backward scatters gradients (4 bytes), and sums those of a shard over its copies. The
+// longer of pass and exchange counts, plus `contention` of the shorter.
+void share_weights(question const& q, stage_passes& s, held_parameters const& held, constants const& c);
 
 }  // namespace ashlar::cost

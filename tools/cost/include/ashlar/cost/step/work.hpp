@@ -1,6 +1,7 @@
 // The work of one layer for one micro-batch on one device: products, scores, bytes, exchanges.
 #pragma once
 
+#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/question/question.hpp>
 
 #include <vector>

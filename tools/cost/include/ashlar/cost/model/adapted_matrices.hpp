@@ -1,0 +1,26 @@
+// Matrices of layers that have adapters, and the adapters' parameters.
+#pragma once
+
+#include <ashlar/cost/model/architecture.hpp>
+
+#include <vector>
+
+namespace ashlar::cost {
+
+// A matrix that may have an adapter: A has rank x `in` parameters, B has `out` x rank.
+struct adapted_matrix {
+  double in = 0, out = 0;
+};
+
+// The matrices in a part of a layer that are among these, undivided; and those with adapters.
+std::vector<adapted_matrix> matrices_of(architecture const& a, mixer const& m, adapted among);
+std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward const& f, adapted among);
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
+std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
+
+// Parameters of the adapters of one layer, of the head's, and of all.
+double adapter_parameters(architecture const& a, layer const& l);
+double head_adapter_parameters(architecture const& a);
+double adapter_parameters(architecture const& a);
+
+}  // namespace ashlar::cost
