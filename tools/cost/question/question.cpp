@@ -77,7 +77,7 @@ inline bool is_whole(architecture const& a, tower const& t) {
     if (!is_size(each, true)) return false;
   for (tower_product const& each : t.products)
     if (!is_size(each.rows, true) || !is_size(each.inner) || !is_size(each.columns)) return false;
-  return t.inputs >= 1 && t.tokens <= 2e9 && (t.layers.empty() || is_size(t.hidden))
+  return t.inputs >= 1 && t.tokens <= largest_count && (t.layers.empty() || is_size(t.hidden))
          && is_whole(architecture_of(a, t), t.kinds, t.layers);
 }
 
@@ -118,7 +118,7 @@ inline void check_kinds(question const& q) {
     must(each.device.per_node >= 1, requirement::sizes_are_positive, each.device.per_node);
     must(is_whole(each.device), requirement::machine_is_whole, 0);
   }
-  must(all <= 2e9, requirement::sizes_are_small_enough, on.kinds.front().devices,
+  must(all <= largest_count, requirement::sizes_are_small_enough, on.kinds.front().devices,
        on.kinds.back().devices);
   must(on.between_kinds >= 0 && on.between_kinds < 1e30, requirement::machine_is_whole, 0);
 }
@@ -196,7 +196,7 @@ void check(question const& q) {
   must(stages <= 1'000'000, requirement::sizes_are_small_enough, l.pipeline, l.chunks);
 
   double const ranks = 1.0 * l.tensor * l.pipeline * l.context * l.data;
-  must(ranks <= 2e9, requirement::sizes_are_small_enough, l.tensor, l.pipeline);
+  must(ranks <= largest_count, requirement::sizes_are_small_enough, l.tensor, l.pipeline);
   long long const all = static_cast<long long>(ranks);
   must(all == q.cluster.device_count(), requirement::ranks_are_all_devices, all,
        q.cluster.device_count());
@@ -210,8 +210,8 @@ void check(question const& q) {
   long long const expert_ranks = static_cast<long long>(l.expert) * l.expert_tensor;
   must(stage % expert_ranks == 0, requirement::expert_ranks_divide_a_stage, expert_ranks, stage);
   for (tower const& each : q.model.towers)
-    must(1.0 * l.micro_batch * each.inputs <= 2e9, requirement::sizes_are_small_enough, l.micro_batch,
-         each.inputs);
+    must(1.0 * l.micro_batch * each.inputs <= largest_count, requirement::sizes_are_small_enough,
+         l.micro_batch, each.inputs);
   for (tower const& each : q.model.towers)
     for (layer const& kind : each.kinds) question_detail::check_heads(kind, l.tensor);
   must(q.model.towers.empty() || l.context == 1, requirement::towers_have_whole_inputs, l.context);

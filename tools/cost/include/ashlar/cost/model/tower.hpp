@@ -9,6 +9,9 @@
 
 namespace ashlar::cost {
 
+// The largest number of tokens, sequences or devices, which are counted in whole numbers.
+inline constexpr int largest_count = 2'000'000'000;
+
 // A product beside the layers of a tower: of patches, or of what leads to the decoder.
 struct tower_product {
   double rows = 0;  // of an input; 0: one for each token
@@ -37,9 +40,8 @@ struct tower {
   double tokens_of(int sequence) const { return tokens > 0 ? tokens : sequence; }
   // In whole numbers, at most as many as a question may have.
   int whole_tokens_of(int sequence) const {
-    constexpr int most = 2'000'000'000;
     double const all = tokens_of(sequence);
-    return all < most ? static_cast<int>(all) : most;
+    return all < largest_count ? static_cast<int>(all) : largest_count;
   }
   double rows_of(tower_product const& p, int sequence) const {
     return p.rows > 0 ? p.rows : tokens_of(sequence);
