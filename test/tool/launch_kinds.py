@@ -88,6 +88,20 @@ WRITTEN = {
         "program.freeze": "vision_tower", "unknown": None},
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --tune_mm_mlp_adapter True": {
         "program.freeze": "vision_tower,embedding,head,layers", "model": None},
+    f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --lora_enable True --bits 4": {
+        "program.freeze": "vision_tower", "program.frozen_weights": "4-bit,double,head,towers=16-bit",
+        "program.lora": "64,q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj,whole=multi_modal_projector", "towers.0.tokens": 257,
+        "towers.1.products.0": {"rows": 256, "inner": 1024, "has_bias": True}, "unknown": None},
+    f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14-336 --mm_projector_type mlp2x_gelu --freeze_mm_mlp_adapter True "
+    "--lora_enable True --lora_r 8 --mm_projector_lr 2e-5": {
+        "program.freeze": "vision_tower,multi_modal_projector", "towers.1.products.1": {"rows": 576, "has_bias": True},
+        "program.lora": "8,q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj", "program.frozen_weights": None},
+    f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --tune_mm_mlp_adapter True --mm_use_im_start_end True": {
+        "program.freeze": "vision_tower,head,layers"},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --lora_rank 8 --additional_target multi_modal_projector,lm_head": {
+        "program.lora": "8,train=multi_modal_projector,train=head"},
+    "megatron sft --model org/none --max_length 2048 --tuner_type lora --modules_to_save word_embeddings output_layer": {
+        "program.lora": "8,train=embedding,train=head"},
     f"torchrun sft.py {LLAMA} --finetuning_type full --image_max_pixels 262144": {"program.freeze": "towers"},
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
         "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
@@ -173,7 +187,9 @@ WRITTEN = {
 # A script: a part of the error.
 REFUSED = {
     f"torchrun pretrain_gpt.py {GPT} --own-attention-heads 4": "tells of a model",
-    f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --lora_enable True": "trains whole beside adapters",
+    f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --lora_enable True --tune_mm_mlp_adapter True":
+        "freezes the adapters, too",
+    f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --bits 4": "packed weights do not train",
     f"torchrun train.py {GPT} --language-model-type yi-34b --vision-model-type internvit --img-h 448 --img-w 448 --patch-dim 14 "
     "--decoder-seq-length 2048": "--vision-model-type internvit: its layers are not counted here",
     f"torchrun train.py {GPT} --language-model-type mistral_7b --pipeline-model-parallel-size 2 --decoder-seq-length 2048": "which stages have the tower",
@@ -201,7 +217,7 @@ REFUSED = {
     "swift rlhf --rlhf_type ppo --model a/b": "rlhf_type ppo: a second model runs",
     f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
-    f"torchrun sft.py {LLAMA} --vision_tower clip": "mm_projector_type linear",
+    f"torchrun sft.py {LLAMA} --vision_tower clip": "vision_tower clip: its sizes are known here only of",
     f"torchrun sft.py {LLAMA} --optim adafactor": "--set optim=adamw_torch",
     f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",
     f"torchrun sft.py {LLAMA} --load_in_4bit True": "nothing says which adapters train",
@@ -308,7 +324,7 @@ RECIPES = [
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "adapter": "lora", "lora_r": 8, "lora_target_linear": True,
       "lora_modules_to_save": ["embed_tokens", "lm_head"]}, {"program.lora": "8,train=embedding,train=head"}),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "adapter": "lora", "lora_r": 8, "lora_target_linear": True,
-      "lora_modules_to_save": ["norm"]}, "only copies of embed_tokens and lm_head"),
+      "lora_modules_to_save": ["norm"]}, "only copies of embed_tokens, lm_head and parts"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "lora_r": 8}, {"program.lora": None}),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "fp8": True}, "nothing here counts"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "fsdp_version": 2, "dp_shard_size": 4, "dp_replicate_size": 2},

@@ -80,7 +80,8 @@ TEST_CASE("predict --tower-tokens: inputs, their tokens, and those that follow f
 }
 
 TEST_CASE("predict with towers: a run's file has them, and is predicted to the same step") {
-  for (char const* more : {"--freeze eye --tower-tokens eye=100x3", "--lora 8 --freeze bridge", ""}) {
+  for (char const* more : {"--freeze eye --tower-tokens eye=100x3", "--lora 8 --freeze bridge",
+                           "--lora 8,whole=bridge --freeze eye", ""}) {
     std::string const run =
         scratch_file("towers_run.json",
                      run_tool("predict --as run --model " + seeing_file() + some_sizes + more).out);
@@ -90,6 +91,29 @@ TEST_CASE("predict with towers: a run's file has them, and is predicted to the s
     CHECK(one["peak_bytes"] == other["peak_bytes"]);
     CHECK(one["trained_parameters"] == other["trained_parameters"]);
   }
+}
+
+TEST_CASE("predict --run: towers of a run stand before the decoder that --model says") {
+  std::string const
+      bridge = R"({"name":"bridge","products":[{"rows":256,"inner":512,"has_bias":true},{"rows":256}]})",
+      run = scratch_file("towers_alone.json", R"({"format":"ashlar-run","version":1,"cluster":"8xH100",)"
+                                              R"("batch":{"sequence":1024,"sequences":64},"towers":[)"
+                                                  + bridge + "]}");
+  auto const seeing = predicted_run("--run " + run + " --model 8B"),
+             alone = predicted_run("--model 8B" + some_sizes);
+  CHECK(seeing["parameters"].get<double>() - alone["parameters"].get<double>()
+        == 512 * 4096.0 + 4096 + 4096 * 4096.0);
+  // A model with towers of its own has these alone.
+  CHECK(predicted_run("--run " + run + " --model " + seeing_file())["parameters"]
+        == decoder_size + eye_size + bridge_size);
+  all_refused({{"predict --run " + run, "no decoder behind them: --model says which"}});
+  auto const packed = predicted_run("--model " + seeing_file() + some_sizes
+                                    + "--lora 8,whole=bridge --freeze eye --frozen-weights "
+                                      "4-bit,towers=16-bit"),
+             wide = predicted_run("--model " + seeing_file() + some_sizes
+                                  + "--lora 8,whole=bridge --freeze eye");
+  CHECK(packed["trained_parameters"] == wide["trained_parameters"]);
+  CHECK(packed["peak_bytes"].get<double>() < wide["peak_bytes"].get<double>());
 }
 
 TEST_CASE("predict with towers: what is not predicted is said") {
@@ -102,6 +126,8 @@ TEST_CASE("predict with towers: what is not predicted is said") {
       {go + "--tower-tokens eye", "takes NAME=TOKENS"},
       {go + "--tower-tokens eye=2000", "less than the 1992 tokens"},
       {go + "--lora 8 --frozen-weights 4-bit", "whether a tower is packed"},
+      {go + "--lora 8,train=bridg", "there are: embedding, head, eye, bridge"},
+      {go + "--lora 8,whole=eye --freeze eye", "trains, and --freeze names it"},
       {go + "--freeze eye,bridge,embedding,head,layers=0-1", "nothing trains"},
       {"predict --model " + seeing_file("", "", "towers") + some_sizes, "a name of its own"},
       {"predict --model " + seeing_file("", R"(,"width":3)") + some_sizes, "means nothing here"},

@@ -20,6 +20,7 @@ from .preferences import (
     preference_of,
 )
 from .run_file import Run, Unreadable, add_frozen_towers
+from .trainer_adapters import read_saved
 from .values import Values, found, read_file
 
 _COMMANDS = ("sft", "pt", "rlhf")
@@ -191,10 +192,10 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")
     add_frozen_towers(run, _frozen_towers(given))
-    if given.get("modules_to_save"):
-        raise Unreadable("--modules_to_save: whole matrices train beside adapters")
     if lora:
         run.program["lora"] = lora
+        saved = {"modules_to_save": given.pop("modules_to_save", None)}
+        read_saved(Values(saved, "--modules_to_save"), run)
     name = str(given.pop("model", ""))
     run.model = local_model(name, pathlib.Path(training.command.folder))
     if run.model is None:

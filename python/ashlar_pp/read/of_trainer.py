@@ -178,9 +178,10 @@ def of_arguments(
             )
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
-    has_tower = add_tower(v, run)
+    is_of_llava = add_tower(v, run)
     is_of_pairs = read_head(v, run)
-    read_adapters(v, run)
+    if not is_of_llava:
+        read_adapters(v, run)
     read_saved(v, run)
     if v.get("unfrozen_parameters"):
         if run.program.get("lora"):
@@ -196,12 +197,12 @@ def of_arguments(
                 flag="freeze_language_model",
             )
     name = v.word(*_MODEL)
-    if name and not has_tower:
+    if name:
         run.model = local_model(name, folder)
         if run.model is None:
             run.notes.append(
-                f"the model is {name}, which is not on this machine: "
-                "give --model to ashlar predict"
+                f"the {'decoder' if is_of_llava else 'model'} is {name}, which is not "
+                "on this machine: give --model to ashlar predict"
             )
     length = v.get(*_LENGTH)
     if is_of_rewards(kind):

@@ -3,6 +3,8 @@ and how the frozen weights beside them are held."""
 
 from __future__ import annotations
 
+import re
+
 from .adapters import lora_words
 from .packed import add_packed
 from .run_file import Run, Unreadable
@@ -16,7 +18,12 @@ _ADAPTERS = (
     "adapter",
 )
 # As `ashlar predict` names them.
-_TABLES = {"embed_tokens": "embedding", "lm_head": "head"}
+_TABLES = {
+    "embed_tokens": "embedding",
+    "lm_head": "head",
+    "word_embeddings": "embedding",
+    "output_layer": "head",
+}
 NO = (None, False, "", "false", "False", "none", "None")
 
 
@@ -108,19 +115,20 @@ def _read_frozen(v: Values, run: Run) -> None:
 
 
 def read_saved(v: Values, run: Run) -> None:
-    """Tables of which peft trains a copy beside the adapters."""
+    """What peft trains a copy of beside the adapters: tables, or parts before the
+    decoder, which `ashlar predict` finds in the model."""
     for key in ("lora_modules_to_save", "additional_target", "modules_to_save"):
         named = v.get(key) or []
         if isinstance(named, str):
             named = named.replace(",", " ").split()
         for name in named if run.program.get("lora") else ():
-            if name not in _TABLES:
+            if not re.fullmatch(r"[\w.]+", name) or "norm" in name:
                 raise Unreadable(
-                    f"{key} {name}: only copies of embed_tokens and lm_head are "
-                    "counted beside adapters",
+                    f"{key} {name}: only copies of embed_tokens, lm_head and parts "
+                    "before the decoder are counted beside adapters",
                     flag=key,
                 )
-            run.program["lora"] += ",train=" + _TABLES[name]
+            run.program["lora"] += ",train=" + _TABLES.get(name, name)
 
 
 def read_packed(v: Values, run: Run) -> None:

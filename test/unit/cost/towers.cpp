@@ -2,6 +2,7 @@
 // The header above comes first: it needs nothing before it.
 
 #include "predicted_runs.hpp"
+#include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 
@@ -79,6 +80,9 @@ TEST_CASE("towers: parameters and what trains") {
   architecture apart = head_first;
   apart.towers[1].continues = false;
   CHECK(apart.gradients_of_tower(1) == gradient_kind::none);
+  architecture biased = all;
+  biased.towers[1].products[0].has_bias = true;
+  CHECK(parameters(biased) == parameters(all) + 1024);
 }
 
 TEST_CASE("towers: a decoder that is frozen hands gradients to what trains before it") {
@@ -115,6 +119,35 @@ TEST_CASE("towers: a frozen one has no backward, no gradients and no state") {
   CHECK(without.optimizer == with.optimizer - 12 * tower);
   CHECK(with.activations - without.activations
         == doctest::Approx(kept_of_tower(training, 0, false, c).bytes));
+}
+
+TEST_CASE("towers: beside adapters, one trains itself, or in a copy") {
+  constants const c = round_constants();
+  question const plain = asked_seeing(true);
+  question low = plain;
+  low.model.lora = {.rank = 8, .of = adapted::queries};
+  low.model.frozen = {.embedding = true, .head = true, .layers = std::vector<bool>(8, true)};
+  question itself = low, copy = low;
+  itself.model.towers[1].trains_by = beside_adapters::itself;
+  copy.model.towers[1].trains_by = beside_adapters::copy;
+  CHECK(low.model.gradients_of_tower(1) == gradient_kind::none);
+  CHECK(itself.model.gradients_of_tower(1) == gradient_kind::all);
+  CHECK(trained_parameters(itself.model) == trained_parameters(low.model) + bridge);
+  CHECK(trained_parameters(copy.model) == trained_parameters(itself.model));
+  CHECK(passes_of_tower(itself, 1, c).backward.on_device()
+        == passes_of_tower(plain, 1, c).backward.on_device());
+  auto const held = [](question const& q) { return held_by_stage(q.model, q.layout, stages_of(q)[0]); };
+  CHECK(held(itself).trained.both() == held(low).trained.both() + bridge);
+  CHECK(held(itself).all.both() == held(low).all.both());
+  CHECK(held(copy).all.both() == held(low).all.both() + bridge);
+  CHECK(held(copy).trained.both() == held(itself).trained.both());
+  // Weights that are packed are not those of a tower.
+  itself.model.lora.frozen = packing::bits_4;
+  CHECK(passes_of_tower(itself, 1, c).forward.on_device()
+        == passes_of_tower(plain, 1, c).forward.on_device());
+  itself.model.towers[0].is_frozen = false;
+  CHECK(!architecture_of(itself.model, itself.model.towers[0]).lora.pack());
+  CHECK(architecture_of(itself.model, itself.model.towers[0]).lora.rank == 8);
 }
 
 TEST_CASE("towers: the first product behind nothing that trains has no gradient of its input") {

@@ -93,8 +93,10 @@ void read_run_for_plan(plan_options const& o, predicted_request& r) {
   r.cluster = own;
   if (!o.model.empty()) r.model = read_described_model(o.model);
   framework_run run = read_run(text, {{}, r.model ? &*r.model : nullptr, own->device_count()});
-  if (!r.model && run.options.count("model") > 0) r.model = read_described_model(run.options["model"]);
-  if (!r.model) r.model = run.model;
+  if (!r.model && run.options.count("model") > 0)
+    r.model = read_described_model(run.options["model"]);
+  else
+    r.model = run.model;
   for (char const* name : kept_of_run)
     if (auto const at = run.options.find(name); at != run.options.end()) r.given.insert(*at);
   r.notes = run.notes;

@@ -62,6 +62,28 @@ lora_target target_named(std::string_view word) {
                                 fmt::join(known, ", ")));
 }
 
+// "train=NAME" trains a copy of a tower, as peft does, which takes the end of a path for its name;
+// "whole=NAME" the tower itself.
+bool trains_tower(std::string_view word, architecture& a) {
+  using ashlar::cost::beside_adapters;
+  bool const is_copy = word.starts_with("train="), is_itself = word.starts_with("whole=");
+  if (!is_copy && !is_itself) return false;
+  std::string const name(word.substr(word.find('=') + 1));
+  std::vector<std::string> known;
+  if (is_copy) known = {"embedding", "head"};
+  for (ashlar::cost::tower& t : a.towers) {
+    if (t.name == name || t.name.ends_with("." + name)) {
+      if (t.is_frozen) throw usage_error(fmt::format("--lora: {} trains, and --freeze names it", word));
+      t.trains_by = is_copy ? beside_adapters::copy : beside_adapters::itself;
+      return true;
+    }
+    known.push_back(t.name);
+  }
+  throw usage_error(fmt::format("--lora {}: the model has no such part{}; there are: {}",
+                                word.substr(0, 64), ashlar::did_you_mean(name.substr(0, 64), known),
+                                fmt::join(known, ", ")));
+}
+
 bool has_targets(architecture const& a) {
   if (has(a.lora.of, lora_target::head) && a.has_tables()) return true;
   for (ashlar::cost::layer const& l : a.kinds)
@@ -97,7 +119,7 @@ void choose_lora(std::string const& text, prediction& p) {
       trains_embedding = true;
     else if (word == "train=head")
       trains_head = true;
-    else
+    else if (!trains_tower(word, a))
       a.lora.of = a.lora.of | target_named(word);
   }
   if (a.lora.of == lora_target::none) a.lora.of = target_named("all");
@@ -125,11 +147,10 @@ void choose_frozen_weights(std::string const& text, prediction& p) {
   architecture& a = p.asked.model;
   if (!a.lora.are_any())
     throw usage_error("--frozen-weights: packed weights do not train; --lora adds what does");
-  if (!a.towers.empty())
-    throw usage_error("--frozen-weights: whether a tower is packed, too, is not known");
   if (a.has_experts())
     throw usage_error(
         "--frozen-weights: releases of transformers differ in whether routed experts are packed");
+  bool keeps_towers = a.towers.empty();
   std::string_view left = text;
   while (!left.empty()) {
     auto const comma = std::min(left.find(','), left.size());
@@ -145,12 +166,18 @@ void choose_frozen_weights(std::string const& text, prediction& p) {
       a.lora.packs_head = true;
     else if (word == "rest=32-bit" && a.lora.pack())
       a.lora.widens_rest = true;
+    else if (word == "towers=16-bit" && a.lora.pack())
+      keeps_towers = true;
     else
       throw usage_error(
           fmt::format("--frozen-weights takes 4-bit, 4-bit,double or 8-bit, and behind these "
-                      "rest=32-bit, and head where it is not tied; not '{}'",
+                      "rest=32-bit, towers=16-bit, and head where it is not tied; not '{}'",
                       word.substr(0, 64)));
   }
+  if (!keeps_towers)
+    throw usage_error(
+        "--frozen-weights: whether a tower is packed, too, is not known; behind a comma, towers=16-bit "
+        "says that none is");
   if (a.lora.frozen == packing::bits_8)
     p.notes.emplace_back("--frozen-weights 8-bit: forward products take the time of 16 bits");
   p.frozen_weights = text;

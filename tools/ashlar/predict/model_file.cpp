@@ -206,6 +206,11 @@ bool is_model_file(json const& root) {
 
 void read_towers(json_text const& source, json const& from, architecture& into) {
   model_reader(source).read_towers(from, into);
+  for (tower& each : into.towers)
+    for (tower_product& p : each.products) {
+      if (p.inner == 0) p.inner = into.hidden;
+      if (p.columns == 0) p.columns = into.hidden;
+    }
 }
 
 described_model model_in(json_text const& source, json const& model) {

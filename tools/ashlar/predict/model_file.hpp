@@ -20,7 +20,8 @@ bool is_model_file(nlohmann::json const& root);
 // do not add up to those that the file gives, and with the file's reason if it has no architecture.
 described_model model_in(json_text const& source, nlohmann::json const& model);
 
-// Adds the towers of a list of them. Throws input_error likewise.
+// Adds the towers of a list of them; sizes of products that it leaves out are the decoder's width.
+// Throws input_error likewise.
 void read_towers(json_text const& source, nlohmann::json const& from, ashlar::cost::architecture& into);
 
 }  // namespace tool

@@ -60,6 +60,7 @@ inline constexpr std::array tower_flags{std::pair{"continues", &ashlar::cost::to
 inline constexpr std::array product_sizes{std::pair{"rows", &ashlar::cost::tower_product::rows},
                                           std::pair{"inner", &ashlar::cost::tower_product::inner},
                                           std::pair{"columns", &ashlar::cost::tower_product::columns}};
-inline constexpr std::array product_flags{std::pair{"is_ahead", &ashlar::cost::tower_product::is_ahead}};
+inline constexpr std::array product_flags{std::pair{"is_ahead", &ashlar::cost::tower_product::is_ahead},
+                                          std::pair{"has_bias", &ashlar::cost::tower_product::has_bias}};
 
 }  // namespace tool

@@ -156,6 +156,16 @@ std::vector<std::string> remarks_on(prediction const& p) {
   return all;
 }
 
+// Names of parts that train beside adapters of the decoder, with the sum.
+inline std::string beside_words(ashlar::cost::architecture const& a) {
+  bool has_tables = a.trains_embedding() || a.trains_head(), has_towers = false;
+  for (ashlar::cost::tower const& each : a.towers) has_towers = has_towers || a.trains(each);
+  if (!has_tables && !has_towers) return "";
+  return fmt::format(", with {}{}{}: {}", has_tables ? "tables or a head" : "",
+                     has_tables && has_towers ? ", and " : "",
+                     has_towers ? "parts before the decoder" : "", count_words(trained_parameters(a)));
+}
+
 std::string text_of(prediction const& p, bool explains) {
   question const& q = p.asked;
   auto const& a = p.answer;
@@ -163,11 +173,9 @@ std::string text_of(prediction const& p, bool explains) {
   text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
                       count_words(parameters(q.model)), count_words(active_parameters(q.model)));
   if (q.model.lora.are_any())
-    text += fmt::format("  and {} of adapters of rank {}, which alone train{}\n",
-                        count_words(adapter_parameters(q.model)), q.model.lora.rank,
-                        q.model.trains_embedding() || q.model.trains_head() ? fmt::format(
-                            ", with tables or a head: {}", count_words(trained_parameters(q.model)))
-                                                                            : "");
+    text +=
+        fmt::format("  and {} of adapters of rank {}, which alone train{}\n",
+                    count_words(adapter_parameters(q.model)), q.model.lora.rank, beside_words(q.model));
   else if (q.model.freezes_any())
     text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)

@@ -74,9 +74,13 @@ class run_reader : json_reader {
     read_section("layout", options_of_layout);
     read_section("program", options_of_program);
     framework_run made = arguments();
-    if (beside_.model == nullptr && root_.contains("model")) read_model(made);
-    if (root_.contains("towers") && beside_.model == nullptr) {
-      if (!made.model) fail(root_["towers"], "has towers, but no decoder behind them");
+    if (beside_.model != nullptr)
+      made.model = *beside_.model;
+    else if (root_.contains("model"))
+      read_model(made);
+    if (root_.contains("towers") && !(made.model && !made.model->shape.towers.empty())) {
+      if (!made.model)
+        fail(root_["towers"], "has towers, but no decoder behind them: --model says which");
       read_towers(source_, root_["towers"], made.model->shape);
     }
     replace_options(made.options, said_);

@@ -71,9 +71,9 @@ given_run read_given_run(CLI::App const& command, run_files const& o, std::strin
       throw usage_error(
           fmt::format("--{} is required{}", needed, files > 0 ? ": the file does not say it" : ""));
   bool const is_named = run.options.count("model") > 0;
-  if (named)
+  if (named && !text)
     run.model = named;
-  else if (is_named)
+  else if (!named && is_named)
     run.model = read_described_model(run.options["model"]);
   run.options.emplace("model", "-");  // these were read already
   run.options.emplace("cluster", "-");

@@ -9,7 +9,7 @@ namespace tower_parameters_detail {
 
 inline double beside_layers(tower const& t) {
   double sum = t.beside;
-  for (tower_product const& each : t.products) sum += each.inner * each.columns;
+  for (tower_product const& each : t.products) sum += each.parameters();
   return sum;
 }
 
@@ -25,7 +25,7 @@ bool architecture::has_gradients_before_tower(std::size_t number) const {
 
 gradient_kind architecture::gradients_of_tower(std::size_t number) const {
   bool const own = trains(towers[number]);
-  if (own && !lora.are_any()) return gradient_kind::all;
+  if (own && !architecture_of(*this, towers[number]).lora.are_any()) return gradient_kind::all;
   return own || has_gradients_before_tower(number) ? gradient_kind::inputs : gradient_kind::none;
 }
 
@@ -34,7 +34,9 @@ architecture architecture_of(architecture const& a, tower const& t) {
   made.hidden = t.hidden;
   made.kinds = t.kinds;
   made.layers = t.layers;
-  if (!t.is_frozen) made.lora = a.lora;
+  if (!t.is_frozen && t.trains_by == beside_adapters::own) made.lora = a.lora;
+  made.lora.frozen = packing::none;
+  made.lora.widens_rest = false;
   return made;
 }
 
@@ -48,8 +50,8 @@ double tower_active_parameters(architecture const& a, tower const& t) {
 
 double tower_trained_parameters(architecture const& a, tower const& t) {
   if (t.is_frozen) return 0;
-  if (!a.lora.are_any()) return tower_parameters(a, t);
   architecture const own = architecture_of(a, t);
+  if (!own.lora.are_any()) return tower_parameters(a, t);
   must_know_layers(own);
   double adapters = 0;
   for (int i = 0; i < own.layer_count(); ++i) adapters += adapter_parameters(own, own.at(i));

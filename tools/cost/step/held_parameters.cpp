@@ -44,8 +44,14 @@ inline void add_tower(architecture const& a, std::size_t number, layout const& s
       add({.dense = adapter_parameters(own, own.at(i)) / sizes.tensor}, gradient_kind::all, held);
   }
   double beside = t.beside;
-  for (tower_product const& each : t.products) beside += each.inner * each.columns;
+  for (tower_product const& each : t.products) beside += each.parameters();
   add({.dense = beside}, takes, held);
+  if (a.lora.are_any() && t.trains_by == beside_adapters::copy) {
+    architecture as_read = a;
+    as_read.lora = {};
+    as_read.towers[number].is_frozen = true;
+    add_tower(as_read, number, sizes, held);
+  }
 }
 
 }  // namespace held_parameters_detail

@@ -57,10 +57,10 @@ inline double layers_at_work(question const& q, held_parameters const& held, dou
   double read = 0, summed = 0;  // of the largest layer
   for (tower const& t : q.model.towers)
     for (layer const& l : t.kinds) {
-      double const matrices =
-          2 * layer_matrices(architecture_of(q.model, t), l, l.feed.experts) / q.layout.tensor;
+      architecture const own = architecture_of(q.model, t);
+      double const matrices = 2 * layer_matrices(own, l, l.feed.experts) / q.layout.tensor;
       read = max_of(read, matrices);
-      summed = max_of(summed, q.model.trains(t) && !q.model.lora.are_any() ? matrices : 0);
+      summed = max_of(summed, q.model.trains(t) && !own.lora.are_any() ? matrices : 0);
     }
   for (layer const& l : q.model.kinds) {
     bool const packs = q.model.lora.pack();  // all but its adapters

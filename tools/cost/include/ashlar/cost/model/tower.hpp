@@ -17,9 +17,15 @@ struct tower_product {
   double rows = 0;  // of an input; 0: one for each token
   double inner = 0, columns = 0;
   bool is_ahead = false;  // of the layers
+  bool has_bias = false;
+
+  double parameters() const { return inner * columns + (has_bias ? columns : 0); }
 
   friend bool operator==(tower_product const&, tower_product const&) = default;
 };
+
+// How a tower trains beside adapters: by its own, or whole, itself or in a copy beside it.
+enum class beside_adapters : unsigned char { own, itself, copy };
 
 // Layers with a width and tokens of their own. The first stage runs them before its own layers.
 struct tower {
@@ -29,6 +35,7 @@ struct tower {
   int inputs = 1;          // of a sequence
   bool continues = false;  // reads what the tower before it made
   bool is_frozen = false;
+  beside_adapters trains_by = beside_adapters::own;
   bool keeps_all = false;  // nothing of it is recomputed
   double beside = 0;       // parameters of norms, biases and positions beside the layers
 
