@@ -36,6 +36,7 @@ NEOX = {"pipe_parallel_size": 2, "model-parallel-size": 4, "num_layers": 80, "hi
 RECORDED = {
     "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
     "cd /no/such/folder && torchrun a.py y": ["a.py y"],
+    "set -e\nD=`cat /no/such/file`\ncat run.sh > o\nE=$(cat run.sh | wc -l)\ntorchrun a.py $D $E": ["a.py 5"],
     "echo N=4 > own.sh\nsource ./own.sh\ntorchrun a.py $N": ["a.py 4"],
     "python submit.py --gpus 8 -- accelerate launch --num_processes 8 a.py --b 1": ["a.py --b 1"],
     "N=$(ds_ssh nvidia-smi --query-gpu=name | wc -l)\ntorchrun a.py $((N - 2))": ["a.py 8"],
@@ -267,7 +268,7 @@ RECIPES = [
      {"batch.sequences": 16, "batch.micro_batch": 4, "program.frozen_forwards": 1, "unknown.0": "dpo_config.refer_model_precision"}),
     ({"model_name_or_path": "a/b", "num_generations": 8, "reward_funcs": ["accuracy"], "pass_rate_min": 0.2}, "nothing trains"),
     ({"model": {"dim": 64, "n_layers": 2, "n_heads": 2, "conv_size": 4}, "distributed": {"fsdp_type": "full_shard"}, "data": {}},
-     "transformer of apps/main"),
+     "read, by their folders"),
     ({"base_model": "a/b", "micro_batch_size": 2, "gradient_accumulation_steps": 1, "sequence_len": 2048, "bf16": True,
       "fsdp_version": 2, "fsdp_config": {"activation_checkpointing": True}}, {"layout.sharding": "full", "layout.recompute": "full"}),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "rl": "dpo", "bf16": True},
@@ -392,6 +393,14 @@ def check_recordings(folder):
         assert found == expected, (script, found, made.output)
 
 
+def check_missing_texts(folder):
+    """The answer names what a script takes from a file that is not there."""
+    run, said = of_script(folder, f"set -e\nDATA=`cat /no/such/file`\ntorchrun pretrain_gpt.py {GPT} --data-path $DATA")
+    assert run is not None and run["unknown"] == ["the output of `cat /no/such/file`"], said
+    run, said = of_script(folder, "set -e\ncat /no/such/file\ntorchrun pretrain_gpt.py")
+    assert run is None and "No such file" in said, said
+
+
 def check_recipes(folder):
     for tree, expected in RECIPES:
         path = Path(folder, "recipe.json")
@@ -440,6 +449,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_recordings(folder)
         check_scripts(folder)
+        check_missing_texts(folder)
         check_recipes(folder)
         check_parameters(folder)
         check_patterns(folder)

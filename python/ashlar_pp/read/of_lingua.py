@@ -1,4 +1,4 @@
-"""Configurations of Meta's lingua, a YAML: its transformer alone."""
+"""Configurations of Meta's lingua, a YAML."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from .lingua_layers import LAYERS, architecture_of, width_of
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -24,31 +25,14 @@ def is_recipe(tree: Mapping[str, Any]) -> bool:
 def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     v = Values(tree, str(path))
-    kind = v.word("model_type", default="transformer")
-    parts = set(v.section("model")) & {"conv_size", "state_dim", "n_future_head"}
-    if kind != "transformer" or parts or "apps/main" not in path.resolve().as_posix():
-        raise Unreadable(
-            f"{path}: of lingua's models its transformer of apps/main alone is read; "
-            "give the sizes of others to ashlar predict by its options"
-        )
-    hidden, heads = v.number("model.dim"), v.number("model.n_heads")
-    multiple = v.number("model.multiple_of", default=256)
-    width = int(2 * 4 * hidden / 3)
-    if v.get("model.ffn_dim_multiplier") is not None:
-        width = int(float(v.word("model.ffn_dim_multiplier")) * width)
+    kind = _kind(v, path)
     words = v.get("model.vocab_size")
-    run = Run(
-        model={
-            "model_type": "llama",
-            "hidden_size": hidden,
-            "num_hidden_layers": v.number("model.n_layers"),
-            "num_attention_heads": heads,
-            "num_key_value_heads": v.number("model.n_kv_heads", default=heads),
-            "intermediate_size": -(-width // multiple) * multiple,
-            "vocab_size": words if isinstance(words, int) and words > 0 else 32000,
-            "tie_word_embeddings": v.flag("model.weight_tying"),
-        }
-    )
+    size = words if isinstance(words, int) and words > 0 else 32000
+    run = Run()
+    if kind in LAYERS:
+        run.model = {"name": kind, "architecture": architecture_of(kind, size, v)}
+    else:
+        run.model = _transformer(size, v)
     if not isinstance(words, int) or words <= 0:
         run.unknown.append(
             "the vocabulary, which its tokenizer says: taken to be 32000"
@@ -71,6 +55,13 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.layout["shard_ranks"] = v.number("distributed.dp_shard")
     v.get("distributed.dp_shard")
     if v.flag("distributed.selective_activation_checkpointing"):
+        if kind in LAYERS:
+            raise Unreadable(
+                f"{path}: selective_activation_checkpointing keeps products and scans "
+                "of recurrent layers, which no part of --recompute does: leave it out "
+                "by --set distributed.selective_activation_checkpointing=false, and "
+                "the prediction has more memory"
+            )
         run.layout["recompute"] = "op"
     dtype = v.word("distributed.model_dtype", default="bf16")
     run.program["precision"] = dtype
@@ -80,3 +71,33 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run
+
+
+def _kind(v: Values, path: pathlib.Path) -> str:
+    """The type of the model, which the program in its folder says."""
+    place = path.resolve().as_posix()
+    default = "minGRU" if "apps/fastRNN" in place else "transformer"
+    kind = v.word("model_type", default="mamba" if "apps/mamba" in place else default)
+    others = set(v.section("model")) & {"conv_size", "state_dim", "n_future_head"}
+    is_plain = kind == "transformer" and not others and "apps/main" in place
+    if kind not in LAYERS and not is_plain:
+        raise Unreadable(
+            f"{path}: of lingua's models those of apps/main, apps/fastRNN and "
+            "apps/mamba are read, by their folders; give the sizes of others to ashlar "
+            "predict by its options"
+        )
+    return kind
+
+
+def _transformer(words: int, v: Values) -> dict[str, Any]:
+    hidden, heads = v.number("model.dim"), v.number("model.n_heads")
+    return {
+        "model_type": "llama",
+        "hidden_size": hidden,
+        "num_hidden_layers": v.number("model.n_layers"),
+        "num_attention_heads": heads,
+        "num_key_value_heads": v.number("model.n_kv_heads", default=heads),
+        "intermediate_size": width_of(v, int(2 * 4 * hidden / 3)),
+        "vocab_size": words,
+        "tie_word_embeddings": v.flag("model.weight_tying"),
+    }

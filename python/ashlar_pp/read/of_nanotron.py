@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 from .launchers import Training
+from .nanotron_model import TYPES
 from .run_file import Run, Unreadable
 from .values import Values, read_file, sorted_out
 
@@ -17,13 +18,15 @@ _QUIET = """
     model.model_config._ optimizer.optimizer_factory. model.model_config.is_ *rope_
     *bos_token *eos_token *pad_token *initializer *rms_norm_eps *max_position
     *use_cache *pretraining_tp *attention_dropout *log_attn parallelism.tp_
-    optimizer.accumulate_grad_in_fp32 *attention_bias *z_loss *no_rope
+    optimizer.accumulate_grad_in_fp32 optimizer.adam_ optimizer.torch_adam_
+    *attention_bias *z_loss *no_rope
 """.split()
 
 
 def is_for(training: Training) -> bool:
     names = {word.partition("=")[0] for word in training.arguments}
-    return "--config-file" in names and training.name.startswith("run_train")
+    is_train = training.name.startswith(("run_train", "train_"))
+    return "--config-file" in names and is_train
 
 
 def read(training: Training) -> Run:
@@ -52,7 +55,7 @@ def of_recipe(tree: Any, where: str) -> Run:
     model = v.section("model.model_config")
     for key in model:
         v.get("model.model_config." + key)
-    run.model = {"model_type": _type(model, where), **_known(model)}
+    run.model = _model(model, v, where)
     data = v.number("parallelism.dp")
     micro = v.number("tokens.micro_batch_size")
     steps = v.number("tokens.batch_accumulation_per_replica", default=1)
@@ -69,9 +72,14 @@ def of_recipe(tree: Any, where: str) -> Run:
         "tensor": v.number("parallelism.tp"),
         "pipeline": v.number("parallelism.pp"),
         "context": v.number("parallelism.context_parallel_size", default=1),
-        "expert": v.number("parallelism.expert_parallel_size", default=1),
         "sharding": "optimizer" if zero == 1 else "none",
     }
+    if v.number("parallelism.expert_parallel_size", default=1) > 1:
+        raise Unreadable(
+            f"{where}: parallelism.expert_parallel_size: nanotron's expert ranks are "
+            "ranks of their own beside the data ranks, which no layout here has; "
+            "--set parallelism.expert_parallel_size=1 reads the rest"
+        )
     engine = v.word("parallelism.pp_engine", default="1f1b")
     if engine == "afab" and run.layout["pipeline"] > 1:
         run.layout["schedule"] = "gpipe"
@@ -93,14 +101,20 @@ def of_recipe(tree: Any, where: str) -> Run:
     return run
 
 
-def _type(model: dict[str, Any], where: str) -> str:
-    for sign, name in (
-        ("is_llama_config", "llama"),
-        ("is_qwen2_config", "qwen2"),
-        ("is_starcoder2_config", "starcoder2"),
-    ):
+def _model(model: dict[str, Any], v: Values, where: str) -> dict[str, Any]:
+    for sign, architecture_of in TYPES.items():
         if model.get(sign):
-            return name
+            multiple = v.number("model.make_vocab_size_divisible_by", default=1)
+            multiple *= max(1, v.number("parallelism.tp"))
+            words = -(-v.number("model.model_config.vocab_size") // multiple) * multiple
+            try:
+                made = architecture_of(model, words)
+            except KeyError as error:
+                raise Unreadable(f"{where}: model.model_config lacks {error}") from None
+            return {"name": sign[3:-7], "architecture": made}
+    for name in ("llama", "starcoder2"):
+        if model.get(f"is_{name}_config"):
+            return {"model_type": name, **_known(model)}
     raise Unreadable(f"{where}: model.model_config is of no type that is known here")
 
 

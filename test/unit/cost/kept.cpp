@@ -4,6 +4,7 @@
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"
 #include <ashlar/cost/step/memory.hpp>
+#include <ashlar/cost/step/work.hpp>
 
 #include <doctest/doctest.h>
 
@@ -27,6 +28,43 @@ double leaves_of_a_token(question const& q, offloaded parts) {
 }
 
 }  // namespace
+
+// The tensors that PyTorch's min_cut_rematerialization_partition keeps of lingua's minGRU, minLSTM and
+// Hawk: 7, 10 and 10 of each channel.
+TEST_CASE("kept: recurrences whose state is one number a channel, as a compiled program keeps them") {
+  auto const kept_of_channel = [](double steps, double rank) {
+    layer l;
+    l.mix = {.kind = mixer_kind::state_space, .inner = 2048, .steps = steps, .rank = rank};
+    architecture a;
+    a.hidden = 1024;
+    a.vocabulary = 32000;
+    a.add(l);
+    question const q = asked_to_send(a, offloaded::none);
+    double const norm = 2 * 2 * 1024;  // its input and its result
+    return (kept_bytes(q, l, recomputation::none, true, false, round_constants()) - norm) / 2 / 2048;
+  };
+  CHECK(kept_of_channel(2048, 0) == 7);
+  CHECK(kept_of_channel(2 * 2048, 0) == 10);
+  CHECK(kept_of_channel(0, 2048) == 10);
+}
+
+TEST_CASE("kept: a scan whose state is one number moves eight values more, and takes no other time") {
+  auto const work_with = [](double keys) {
+    layer l;
+    l.mix = {.kind = mixer_kind::state_space, .inner = 2048, .keys = keys};
+    architecture a;
+    a.hidden = 1024;
+    a.vocabulary = 32000;
+    a.add(l);
+    question const q = asked_to_send(a, offloaded::none);
+    return work_of(q, l);
+  };
+  layer_work const one = work_with(0), many = work_with(1e-9);
+  double const channels = many.scan;
+  CHECK(one.scan == 0);
+  CHECK(one.forward_bytes - many.forward_bytes == doctest::Approx(3 * 2 * channels));
+  CHECK(one.backward_bytes - many.backward_bytes == doctest::Approx(5 * 2 * channels));
+}
 
 TEST_CASE("offload: what each part of a dense layer sends of a token, by hand") {
   question q = asked_to_send(dense_model(4), offloaded::none);

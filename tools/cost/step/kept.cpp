@@ -47,8 +47,10 @@ class keeper {
       kept += ((trains ? input_ : 0) + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
       double const made = has(again, recomputation::up_projections) ? 0 : made_by_projections(m);
       kept += value_ * m.heads * (m.value_head + made) / tensor_;
-    } else {
+    } else if (m.keys > 0) {
       kept += value_ * (5 * m.inner + 4 * m.keys) / tensor_;
+    } else {  // The output's gate, a value, the state and the result; of each gate, three.
+      kept += value_ * (4 * m.inner + 3 * (m.steps + 2 * m.rank)) / tensor_;
     }
     return kept;
   }

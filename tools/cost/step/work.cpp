@@ -203,7 +203,11 @@ class worker {
       add_product(tokens_, (2 * m.inner + 2 * m.keys + m.steps) / tensor_, hidden_);
     }
     add_product(tokens_, hidden_, m.inner / tensor_);
-    w_.scan += tokens_ * m.inner / tensor_;
+    double const channels = tokens_ * m.inner / tensor_;
+    if (m.keys > 0)
+      w_.scan += channels;
+    else  // A decay and a value make a state, and its gradient theirs.
+      move(3 * channels, 5 * channels);
     double const moved = tokens_ * (8 * m.inner + 8 * m.keys) / tensor_;  // convolution, gate, norm
     move(moved, 2 * moved);
   }

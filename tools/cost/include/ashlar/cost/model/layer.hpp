@@ -27,7 +27,7 @@ struct mixer {
   double kv_rank = 0, nope = 0, rope = 0, value_head = 0;
 
   double inner = 0;  // channels of a state-space layer
-  double keys = 0;   // groups x state, of keys as of queries
+  double keys = 0;   // groups x state, of keys as of queries; 0: a channel's state is one number
   double steps = 0;  // columns for step sizes and decays
   double rank = 0;   // rank of Mamba-1, which makes keys and steps from its channels
 
