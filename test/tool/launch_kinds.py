@@ -85,6 +85,11 @@ WRITTEN = {
     "--decoder-seq-length 4096 --pixel-shuffle --use-tiling --use-thumbnail --max-num-tiles 6 --recompute-vision": {
         "program.freeze": None, "towers.0.tokens": 1024, "towers.0.inputs": 7, "towers.0.keeps_all": False, "towers.1.tokens": 256,
         "towers.1.products.0.inner": 4 * 1152, "towers.1.beside": 2 * 4 * 1152 + 4096 + 1024},
+    f"torchrun train.py {GPT} --language-model-type qwen2.0_72B --vision-model-type internvit --img-h 448 --img-w 448 --patch-dim 14 "
+    "--decoder-seq-length 4096 --tensor-model-parallel-size 4 --vision-projection-type affine": {
+        "towers.0.kinds.0.mix.heads": 28, "towers.0.tokens": 1025, "towers.1.products": [{"rows": 1025, "inner": 3200, "columns": 1024}]},
+    f"torchrun train.py {GPT} --language-model-type nemotron5-8b --vision-model-type radio --img-h 512 --img-w 512 --patch-dim 16 "
+    "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --mm_vision_select_layer -2": {
         "program.freeze": "vision_tower", "unknown": None},
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --tune_mm_mlp_adapter True": {
@@ -191,8 +196,8 @@ REFUSED = {
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --lora_enable True --tune_mm_mlp_adapter True":
         "freezes the adapters, too",
     f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --bits 4": "packed weights do not train",
-    f"torchrun train.py {GPT} --language-model-type yi-34b --vision-model-type internvit --img-h 448 --img-w 448 --patch-dim 14 "
-    "--decoder-seq-length 2048": "--vision-model-type internvit: its layers are not counted here",
+    f"torchrun train.py {GPT} --language-model-type yi-34b --vision-model-type hf://a/b --img-h 448 --img-w 448 --patch-dim 14 "
+    "--decoder-seq-length 2048": "--vision-model-type hf://a/b: its layers are not counted here",
     f"torchrun train.py {GPT} --language-model-type mistral_7b --pipeline-model-parallel-size 2 --decoder-seq-length 2048": "which stages have the tower",
     f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_language_model True": "towers train alone",
     f"torchrun pretrain_gpt.py {GPT} --spec own.layers get": "a function makes the layers",

@@ -14,7 +14,8 @@ from pathlib import Path
 try:
     import torch
     from peft import LoraConfig, get_peft_model
-    from transformers import AutoConfig, AutoModelForImageTextToText, CLIPVisionConfig, CLIPVisionModel
+    from transformers import (AutoConfig, AutoModelForImageTextToText, CLIPVisionConfig, CLIPVisionModel, Dinov2Config, Dinov2Model, InternVLVisionConfig,
+                              InternVLVisionModel, SiglipVisionConfig, SiglipVisionModel)
 except ImportError:
     sys.exit(77)
 
@@ -22,6 +23,8 @@ ASHLAR = sys.argv[1]
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "ashlar_pp"))
 
 from read.images import CLIP, tower_of_images  # noqa: E402
+from read.multimodal import read_multimodal  # noqa: E402
+from read.run_file import Run  # noqa: E402
 
 ADAPTED = "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"
 # A small LLaVA: its decoder, and its tower.
@@ -55,13 +58,61 @@ def check_clip():
     """Sizes of published towers are those of transformers' modules of the same sizes."""
     for name, kind in CLIP.items():
         sizes = {"hidden_size": kind.hidden, "intermediate_size": kind.width, "num_hidden_layers": kind.layers,
-                 "num_attention_heads": kind.heads, "image_size": kind.side, "patch_size": kind.patch}
+                 "num_attention_heads": kind.heads, "image_size": kind.height, "patch_size": kind.patch}
         with torch.device("meta"):
             built = CLIPVisionModel(CLIPVisionConfig(**sizes))
         expected = sum(one.numel() for one in built.parameters())
         assert parameters(tower_of_images(kind, "eye")) == expected, (name, expected)
     # Published: 303 million.
     assert 303e6 < parameters(tower_of_images(CLIP["openai/clip-vit-large-patch14"], "eye")) < 304e6
+
+
+def of_megatron(kind, side, patch, *more):
+    """The tower and the projection of examples/multimodal beside a decoder with heads of 128."""
+    words = (f"--hidden-size 7168 --num-attention-heads 56 --language-model-type yi-34b --vision-model-type {kind} --img-h {side} --img-w {side} "
+             f"--patch-dim {patch} --decoder-seq-length 4096 --normalization RMSNorm").split()
+    values = {name[2:]: value for name, value in zip(words[::2], words[1::2])} | dict(more)
+    run = Run()
+    read_multimodal(values, run)
+    return run.towers
+
+
+def check_megatron():
+    """Towers of Megatron-LM's examples/multimodal beside modules of transformers and PyTorch of the same sizes."""
+    def count(module):
+        return sum(one.numel() for one in module.parameters())
+
+    with torch.device("meta"):
+        large = CLIPVisionModel(CLIPVisionConfig(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16, image_size=336,
+                                                 patch_size=14))
+        siglip = SiglipVisionModel(SiglipVisionConfig(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16, image_size=448,
+                                                      patch_size=14, vision_use_head=False))
+        sizes = {"image_size": 448, "patch_size": 14, "use_absolute_position_embeddings": True}
+        small_intern = InternVLVisionModel(InternVLVisionConfig(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16,
+                                                                attention_bias=True, **sizes))
+        intern = InternVLVisionModel(InternVLVisionConfig(hidden_size=3200, intermediate_size=12800, num_hidden_layers=45, num_attention_heads=25,
+                                                          attention_bias=False, use_qk_norm=True, norm_type="rms_norm", **sizes))
+        huge, giant = (torch.nn.TransformerEncoderLayer(width, heads, wide) for width, heads, wide in ((1280, 16, 5120), (1536, 24, 6144)))
+        gated = Dinov2Model(Dinov2Config(hidden_size=1536, num_hidden_layers=40, num_attention_heads=24, use_swiglu_ffn=True)).encoder
+    # Megatron-LM's CLIP ends without a norm, and InternVL's in transformers has a token for masks where it is asked for.
+    assert parameters(of_megatron("clip", 336, 14)[0]) == count(large) - 2 * 1024
+    assert parameters(of_megatron("siglip", 448, 14)[0]) == count(siglip)
+    assert parameters(of_megatron("internvit300M", 448, 14)[0]) == count(small_intern)
+    assert parameters(of_megatron("internvit", 448, 14)[0]) == count(intern)
+    assert 5.5e9 < count(intern) < 5.6e9  # published: 5.5 billion
+    # On eight tensor ranks, seven heads of zeros join the 25.
+    wide = of_megatron("internvit", 448, 14, ("tensor-model-parallel-size", "8"))[0]
+    assert parameters(wide) - count(intern) == 45 * 7 * 128 * (4 * 3200 + 2)
+    positions = 128**2
+    assert parameters(of_megatron("radio", 512, 16)[0]) == 32 * count(huge) + (768 + positions + 8) * 1280
+    assert parameters(of_megatron("cradio-g", 512, 16)[0]) == 40 * count(giant) + (768 + positions + 8) * 1536
+    assert parameters(of_megatron("radio-g", 448, 14)[0]) == count(gated) + (588 + 1 + positions + 5 + 1 + 2) * 1536
+    assert of_megatron("radio", 512, 16)[0]["tokens"] == 32**2 + 8
+    # Four neighbours are one token of four widths; tiles are inputs.
+    tower, projection = of_megatron("internvit", 448, 14, ("pixel-shuffle", True), ("disable-vision-class-token", True), ("max-num-tiles", "6"),
+                                    ("use-thumbnail", True))
+    assert tower["tokens"] == 1025 and tower["inputs"] == projection["inputs"] == 7
+    assert projection["products"] == [{"rows": 256, "inner": 12800, "columns": 20480}, {"rows": 256, "inner": 20480, "columns": 7168}]
 
 
 def small():
@@ -110,6 +161,7 @@ def check_beside_adapters(folder):
 
 def main():
     check_clip()
+    check_megatron()
     with tempfile.TemporaryDirectory() as folder:
         check_beside_adapters(folder)
     print(f"{len(CLIP)} towers")
