@@ -3,6 +3,7 @@
 
 #include "predicted_runs.hpp"
 #include <ashlar/catalog/entries.hpp>
+#include <ashlar/cost/choose/dealing_moves.hpp>
 #include <ashlar/cost/question/even_divisions.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/cost/step/answer.hpp>
@@ -226,6 +227,25 @@ TEST_CASE("dealing: in proportion, the last stage has the rest, though its share
   part_chain const chain(q.model, q.layout);
   std::vector<stage> const made = deal_in_proportion(chain, {1, 1, 0}, {1, 1});
   CHECK(chain.ends_of(made) == std::vector<int>{1, chain.count()});
+}
+
+// The last stage is better off with one part more. The busiest device has stage 0, which has one part.
+TEST_CASE("dealing: in up to 64 stages, those of devices that wait give parts, too") {
+  for (int count : {63, 64, 65}) {
+    std::vector<int> ends{1};
+    for (int s = 1; s < count; ++s) ends.push_back(ends.back() + 2);
+    std::vector<int> const before = ends;
+    int const parts = ends.back();
+    auto const weigh = [&](std::vector<int> const& of) {
+      int const last = parts - of[of.size() - 2];
+      return dealing_detail::outcome{.over = 0, .seconds = last == 3 ? 1.0 : 2.0};
+    };
+    dealing_detail::outcome const found = dealing_detail::improved(
+        ends, weigh(ends), weigh, [](int stage, int device) { return stage == device; },
+        [] { return true; });
+    CHECK(found.seconds == (count <= 64 ? 1 : 2));
+    CHECK((ends == before) == (count > 64));
+  }
 }
 
 // A layer, two predictions and three losses, and both ends.

@@ -211,6 +211,29 @@ TEST_CASE("layouts: a watch ends it, and what cannot be says why") {
   CHECK_THROWS_AS(predict_run(none.refused[0], round_constants(), {}), unpredictable);
 }
 
+TEST_CASE("layouts: a watch is asked before layers are divided, and without it they are not") {
+  question q = asked_of_16();
+  q.model.vocabulary = 250000;  // an even division has the last stage take longest
+  q.layout.pipeline = 4;
+  q.layout.data = 4;
+  open_sizes open;
+  open = {false, false, false, false, false, false, false, false, false, false, false};
+  std::vector<ranked_layout> const even = best_layouts(q, open, round_constants(), 1, go_on).best;
+  open.stages = true;
+  layouts_found const divided = best_layouts(q, open, round_constants(), 1, go_on);
+  int calls = 0;
+  layouts_found const ended = best_layouts(q, open, round_constants(), 1, [&](layouts_found const&) {
+    ++calls;
+    return false;
+  });
+  CHECK(calls == 1);
+  CHECK((divided.is_whole && !ended.is_whole));
+  REQUIRE((even.size() == 1 && divided.best.size() == 1 && ended.best.size() == 1));
+  CHECK(divided.best[0].seconds < even[0].seconds);
+  CHECK(ended.best[0].seconds == even[0].seconds);
+  CHECK(ended.best[0].asked.layout.stages.empty());
+}
+
 // The last requirement there is.
 TEST_CASE("layouts: what no layout can run is counted with its reason") {
   question q = asked_of_16();

@@ -208,10 +208,9 @@ class dealer {
     int const first = s == 0 ? 0 : ends[at(s) - 1];
     return first < ends[at(s)] ? known(s % q_.layout.pipeline).find(first, ends[at(s)]) : nullptr;
   }
-  // With few stages, takes parts from all of them.
   outcome improve(std::vector<int>& ends) {
     return improved(
-        ends, weigh(ends), stages_ <= 64, [&](std::vector<int> const& other) { return weigh(other); },
+        ends, weigh(ends), [&](std::vector<int> const& other) { return weigh(other); },
         [&](int stage, int device) { return stage % q_.layout.pipeline == device; },
         [&] { return executed_ < most_executed; });
   }

@@ -83,7 +83,7 @@ class executed_dealer {
 
   outcome improve(std::vector<int>& ends) {
     return improved(
-        ends, weigh(ends), true, [&](std::vector<int> const& other) { return weigh(other); },
+        ends, weigh(ends), [&](std::vector<int> const& other) { return weigh(other); },
         [&](int stage, int device) { return is_on(stage, device); }, [&] { return left_ > 0; });
   }
 

@@ -24,13 +24,15 @@ struct outcome {
   }
 };
 
+inline constexpr int most_that_all_give = 64;  // stages
+
 // Takes the first move that is better until there is none: from stages of the busiest device, then, if
-// `tries_all`, from the others. `weigh(ends)` is the outcome of a division, `is_on(stage, device)` says
-// where a stage lives, `may_weigh()` whether there is time for one more.
+// stages are few, from the others. `weigh(ends)` is the outcome of a division, `is_on(stage, device)`
+// says where a stage lives, `may_weigh()` whether there is time for one more.
 template <class Weigh, class IsOn, class MayWeigh>
-outcome improved(std::vector<int>& ends, outcome now, bool tries_all, Weigh weigh, IsOn is_on,
-                 MayWeigh may_weigh) {
+outcome improved(std::vector<int>& ends, outcome now, Weigh weigh, IsOn is_on, MayWeigh may_weigh) {
   int const count = static_cast<int>(ends.size());
+  bool const all_give = count <= most_that_all_give;
   auto const improves = [&](int from) {
     for (int to = 0; to < count && may_weigh(); ++to) {
       std::vector<int> const other = with_part_moved(ends, from, to);
@@ -47,7 +49,7 @@ outcome improved(std::vector<int>& ends, outcome now, bool tries_all, Weigh weig
     moved = false;
     for (bool const of_busiest : {true, false})
       for (int from = 0; from < count && !moved; ++from)
-        if (is_on(from, now.device) == of_busiest && (of_busiest || tries_all)) moved = improves(from);
+        if (is_on(from, now.device) == of_busiest && (of_busiest || all_give)) moved = improves(from);
   }
   return now;
 }
