@@ -77,8 +77,8 @@ class slot_pool {
   static constexpr int none = -1;
 
   struct departure {
-    tick time = 0;
-    int slot = 0;
+    tick time;
+    int slot;
   };
 
   slot_reuse reuse_ = slot_reuse::when_free;

@@ -25,7 +25,7 @@ class stream_writer {
         gradients_(static_cast<std::size_t>(made_.graph.edge_count()) * made_.route.size()),
         groups_(static_cast<std::size_t>(made_.groups.count())),
         step_values_(groups_ * kinds_of_the_step),
-        work_values_(part_count() + micro_gradient_count()),
+        work_values_(part_count() + (made_.work.empty() ? 0 : kind_size_)),
         work_states_(static_cast<std::size_t>(made_.work.job_count())),
         host_values_(made_.offloads ? 2 * kind_size_ : 0),
         pool_(reuse) {}
@@ -99,11 +99,6 @@ class stream_writer {
 
  private:
   constexpr std::size_t part_count() const { return made_.work.view().parts.size(); }
-  // Zero without work.
-  constexpr std::size_t micro_gradient_count() const {
-    if (made_.work.empty()) return 0;
-    return static_cast<std::size_t>(made_.stage_count()) * made_.route.size();
-  }
   static constexpr std::size_t kinds_of_the_step =
       static_cast<std::size_t>(slot_kind::work_state)
       - static_cast<std::size_t>(slot_kind::weight_gradient);

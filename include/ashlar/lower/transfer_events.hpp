@@ -84,7 +84,7 @@ constexpr void add_transfers(schedule const& s, pass_ends const& ends, dynamic_a
         if (other == to) break;
         if (s.where.device_of(route, other) == target) return;
       }
-    bool const is_early = r == result::input_gradient && s.graph.gives_gradient_early(from);
+    bool const is_early = s.graph.gives_gradient_early(from);
     tick const end = is_early ? ends.passes(micro_batch, from, result::activation).end : producer.end;
     events.push_back({end, {producer.kind(r), from, micro_batch}, to, source, target});
   };

@@ -20,9 +20,8 @@ ASHLAR_INLINE std::vector<published_schedule> published_on(placement const& wher
                                                            paired_entries paired) {
   std::vector<published_schedule> found;
   int const p = where.device_count();
-  if (where.stage_count() % p != 0) return found;
+  if (where.route_count() > 1 || where.stage_count() % p != 0) return found;
   chunks const v{where.stage_count() / p};
-  stage_graph const graph = in_sequence_chunks(chain(stages{where.stage_count()}), sequence_chunks);
   for (catalog::entry const* const listed : catalog::all_entries) {
     catalog::entry const& e = *listed;
     if (e.is_searched && searched == searched_entries::left_out) continue;
@@ -40,9 +39,7 @@ ASHLAR_INLINE std::vector<published_schedule> published_on(placement const& wher
     for (catalog::shape shape : shapes) {
       if (!e.check(shape).ok()) continue;
       schedule unit = e.make(shape);
-      if (!(unit.where == where) || unit.mode == execution_mode::inference
-          || unit.micro_batch_count() != m.value * sequence_chunks || !(unit.graph == graph))
-        continue;
+      if (!(unit.where == where) || unit.mode == execution_mode::inference) continue;
       bool pairs = false;
       for (auto const& order : unit.order)
         for (time_slot const& t : order) pairs = pairs || t.is_pair();

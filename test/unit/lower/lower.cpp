@@ -218,6 +218,37 @@ TEST_CASE("work and its sums have their place in the streams") {
   CHECK(check(with_norm(one_f_one_b(2, 2)) | lower({.slots = slot_reuse::never})).ok());
 }
 
+// The first job takes the gradient of each micro-batch, the second reads it at once or after the last.
+TEST_CASE("a taken gradient has a slot until it is read") {
+  int const m = 5;
+  std::vector<work_part> const parts(m, work_part{0, 1});
+  for (bool const at_once : {true, false}) {
+    schedule s = one_f_one_b(1, m);
+    s.work = work_graph(
+        {{.parts = parts, .does = compute_job{.gradient = take_gradient{0}}},
+         {.parts = parts, .does = compute_job{.state = own_state{}, .gradient = read_gradient{0}}},
+         {.parts = {{0, 1}},
+          .does = compute_job{.state = shared_state{1}, .gradient = give_gradient{0}}}},
+        {});
+    std::vector<pass> order;
+    for (int k = 0; k < m; ++k) {
+      order.insert(order.end(), {{F, 0, k}, {B, 0, k}, {X, 0, k}});
+      if (at_once) order.push_back({X, 1, k});
+    }
+    for (int k = 0; k < m && !at_once; ++k) order.push_back({X, 1, k});
+    order.push_back({X, 2, 0});
+    s.order[0].clear();
+    tick now = 0;
+    for (pass const& each : order) {
+      s.order[0].push_back({each, now});
+      now += each.kind == B ? 2 : 1;
+    }
+    program const p = lower(s);
+    CHECK(check(p).ok());
+    CHECK(count_slots(p.view(), 0, slot_kind::micro_gradient) == (at_once ? 1 : m));
+  }
+}
+
 template <class Builder>
 concept shows_its_passes = requires(Builder b) {
   b.at(0);

@@ -1,6 +1,7 @@
 #include <ashlar/lower/transfer_events.hpp>
 // The header above comes first: it needs nothing before it.
 #include "shapes.hpp"
+#include <ashlar/catalog/vocabulary.hpp>
 #include <ashlar/schedule/metrics.hpp>
 
 #include <doctest/doctest.h>
@@ -56,6 +57,22 @@ TEST_CASE("each device that reads an activation gets it once") {
   for (event const& e : events_in_order(b | repeat(micro_batches{1}) | squeeze()))
     both += !e.is_reduction() && e.what == pass{F, 0, 0} ? 1 : 0;
   CHECK(both == 1);
+}
+
+TEST_CASE("the gradient of a shard's input ends with its forward, where that gives it") {
+  for (shard_gradient const of : {shard_gradient::of_forward, shard_gradient::of_backward}) {
+    schedule const s = catalog::vocabulary_one_f_one_b(devices{3}, of) | repeat(micro_batches{4});
+    int gradients = 0;
+    for (event const& e : events_in_order(s)) {
+      if (e.is_reduction() || e.what.stage < 3 || e.to >= 3) continue;  // 3 to 5 are shards
+      pass_kind const giver = of == shard_gradient::of_forward ? F : e.what.kind;
+      for (timed_pass const t : each_pass(s.order[static_cast<std::size_t>(e.source)]))
+        if (t.what == pass{giver, e.what.stage, e.what.micro_batch})
+          CHECK(e.time == s.end_of(t, e.source));
+      ++gradients;
+    }
+    CHECK(gradients == 2 * 4);  // one of the shards is on the device of the last stage
+  }
 }
 
 TEST_CASE("long times are ordered as short ones are") {

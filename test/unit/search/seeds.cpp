@@ -70,6 +70,7 @@ TEST_CASE("what is published on a placement") {
   CHECK(names(placement(devices{4}, {{0, 1, 2}})).empty());     // not as many chunks each
   CHECK(names(placement(devices{2}, {{0, 0, 1, 1}})).empty());  // nobody lays it out so
   CHECK(names(mirror(linear(devices{4}))).empty());
+  CHECK(names(placement(devices{4}, {{0, 1, 2, 3}, {3, 2, 1, 0}})).empty());  // two routes
 }
 
 TEST_CASE("what is published of sequences in chunks") {
@@ -99,6 +100,7 @@ TEST_CASE("published schedules are made for the costs, valid and split") {
         CHECK(s.cost == cost);
         CHECK(s.where == where);
         CHECK(s.micro_batch_count() == m);
+        CHECK(s.graph == chain(stages{where.stage_count()}));
         for (auto const& order : s.order)
           for (timed_pass const t : each_pass(order))
             CHECK((t.what.kind == F || t.what.kind == I || t.what.kind == W));
