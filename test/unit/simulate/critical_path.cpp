@@ -82,6 +82,9 @@ TEST_CASE("all instructions may be on the critical path, or none") {
   CHECK(critical_path({}).empty());
   line = {.timed = {{.start = 0, .end = 1, .cause = 0}}, .makespan = 1};  // its own cause
   CHECK(critical_path(line) == std::vector<path_step>{{0, 0, 1}});
+  line = {.timed = {{.start = 3, .end = 9, .cause = 1}, {.start = 5, .end = 6, .cause = 0}},
+          .makespan = 9};  // causes of each other: each is asked once
+  CHECK(critical_path(line) == std::vector<path_step>{{0, 3, 9}});
 }
 
 TEST_CASE("times that are none have no critical path") {
