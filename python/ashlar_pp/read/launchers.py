@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -87,6 +88,8 @@ def _training(command: Command) -> Training | None:
         return _launched("deepspeed", command, rest)
     if name == "accelerate":
         return _launched(name, command, rest[1:]) if rest[:1] == ["launch"] else None
+    if name == "tune":
+        return _tuned(command, rest[1:]) if rest[:1] == ["run"] else None
     if name == "ray":
         if rest[:2] != ["job", "submit"] or "--" not in rest:
             return None
@@ -145,6 +148,16 @@ def _launched(launcher: str, command: Command, words: list[str]) -> Training | N
     return Training(
         words[0], tuple(words[1:]), command, is_module, nodes, devices, launcher, given
     )
+
+
+def _tuned(command: Command, words: list[str]) -> Training | None:
+    """torchtune starts one process, or torchrun's by its words."""
+    one = _launched("torchrun", command, words)
+    if one is None:
+        return None
+    says_devices = any(name == "nproc_per_node" for name, _ in one.launcher_options)
+    devices = one.devices if says_devices else 1
+    return dataclasses.replace(one, launcher="tune", devices=devices)
 
 
 def _number(text: str | None) -> int:

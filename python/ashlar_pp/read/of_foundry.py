@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +22,6 @@ _QUIET = """
     model.learned_pos model.attn_config.qk model.attn_config.clip
 """.split()
 _SHARDINGS = {"FULL_SHARD": "full", "SHARD_GRAD_OP": "gradients", "NO_SHARD": "none"}
-_VARIABLE = re.compile(r"^\$\{([\w.]+)\}$")
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -38,10 +36,7 @@ def is_recipe(tree: Mapping[str, Any]) -> bool:
 def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     v = Values(tree, str(path))
-    for key, value in list(v.all.items()):
-        match = _VARIABLE.match(value) if isinstance(value, str) else None
-        if match:
-            v.all[key] = v.all.get(match[1])
+    v.follow()
     run = Run()
     run.model = _model(v, path, run)
     run.batch = {

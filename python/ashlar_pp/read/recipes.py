@@ -16,6 +16,7 @@ from . import (
     of_neox,
     of_olmo,
     of_primus,
+    of_torchtune,
     of_veomni,
 )
 from .of_megatron import of_fields
@@ -31,6 +32,7 @@ _READERS: list[
 ] = [
     (kind.is_recipe, kind.of_recipe)
     for kind in (
+        of_torchtune,
         of_neox,
         of_olmo,
         of_foundry,
@@ -89,7 +91,7 @@ def run_of_recipe(
     raise Unreadable(
         f"{path} is of no kind that is read here: nanotron, verl, Primus, "
         "Megatron-Bridge, NeMo, torchtitan, DeepSpeed, Megatron-LM, GPT-NeoX, OLMo, "
-        "LitGPT, llm-foundry, VeOmni, lingua, or the Trainer of transformers"
+        "LitGPT, llm-foundry, torchtune, VeOmni, lingua, or the Trainer of transformers"
     )
 
 

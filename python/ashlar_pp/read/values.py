@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from .run_file import Unreadable
 
 MOST_BYTES = 16_000_000
+_NAMED = re.compile(r"\$\{([\w.]+)\}")
 
 
 def read_file(path: pathlib.Path) -> Any:
@@ -126,6 +128,13 @@ class Values:
     def word(self, *names: str, default: str = "") -> str:
         value = self.get(*names)
         return default if value is None else str(value)
+
+    def follow(self) -> None:
+        """Puts the values that ${...} names in its place."""
+        for key, value in list(self.all.items()):
+            match = _NAMED.fullmatch(value) if isinstance(value, str) else None
+            if match:
+                self.all[key] = self.all.get(match[1])
 
     def section(self, name: str) -> dict[str, Any]:
         """The values below this key, by the rest of their names."""
