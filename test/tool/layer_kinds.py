@@ -8,7 +8,6 @@ operations of a forward for one token by torch.utils.flop_counter.
 """
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -47,6 +46,15 @@ COUNTED = [
     (nanotron(is_llamoe_config=True, hidden_size=512, num_hidden_layers=1, num_attention_heads=8, intermediate_size=2048, vocab_size=32000,
               moe_num_experts=4), 42_208_768, None),
 ]
+# Primus's stack of 16 pairs: one in four mixes by latent attention, the others by Mamba. Parameters by hand, from the modules' own code.
+ZEBRA = {"num_layers": 32, "hidden_size": 2048, "ffn_hidden_size": 8192, "hybrid_attention_ratio": 0.25, "mamba_state_dim": 64,
+         "mamba_head_dim": 64, "mamba_num_groups": 8, "multi_latent_attention": True, "num_attention_heads": 32, "q_lora_rank": 1344,
+         "kv_lora_rank": 128, "qk_head_dim": 32, "qk_pos_emb_head_dim": 32, "v_head_dim": 64, "swiglu": True, "normalization": "RMSNorm",
+         "seq_length": 8192, "max_position_embeddings": 8192, "micro_batch_size": 1, "global_batch_size": 8, "vocab_size": 128256, "bf16": True,
+         "spec": ["primus.backends.megatron.core.models.hybrid.hybrid_mamba_mla_layer_specs", "hybrid_stack_spec"]}
+ZEBRA_MAMBA = 2048 * (2 * 2048 + 2 * 512 + 32) + (2048 + 1024) * 5 + 3 * 32 + 2048 + 2048 * 2048 + 2048
+ZEBRA_ATTENTION = (2048 * 1344 + 1344 * 32 * 64 + 2048 * (128 + 32) + 128 * 32 * 96 + 32 * 64 * 2048 + 2 * (1344 + 128) + 2048)
+ZEBRA_PARAMETERS = 128256 * 2048 + 12 * ZEBRA_MAMBA + 4 * ZEBRA_ATTENTION + 16 * (3 * 2048 * 8192 + 2048) + 2048
 # A configuration, and a part of the error.
 REFUSED = [
     ({**lingua("hawk", dim=512, n_layers=1), "distributed": {"fsdp_type": "full_shard", "selective_activation_checkpointing": True}},
@@ -71,6 +79,26 @@ def predicted(folder, tree):
     return json.loads(ran.stdout)
 
 
+def in_primus(folder, **changed):
+    """A file in a folder like Primus's repository, whose files of trainers and models are empty."""
+    for kind in ("modules", "models"):
+        place = Path(folder, "primus", "configs", kind, "megatron")
+        place.mkdir(parents=True, exist_ok=True)
+        Path(place, "own.yaml").write_text("{}")
+    return {"modules": {"pre_trainer": {"framework": "megatron", "config": "own.yaml", "model": "own.yaml", "overrides": {**ZEBRA, **changed}}}}
+
+
+def check_stacks(folder):
+    """Primus's function deals layers in its own order, and Megatron-LM reads the rest."""
+    made = predicted(folder, in_primus(folder))
+    assert made["parameters"] == ZEBRA_PARAMETERS, (made["parameters"], ZEBRA_PARAMETERS)
+    for ratio, letters in ((0, "M-" * 16), (0.3, "*-M-M-M-" * 4), (0.75, "*-" * 8 + "*-M-" * 4)):
+        run, said = recipe(folder, in_primus(folder, hybrid_attention_ratio=ratio))
+        assert "".join("*M-"[kind] for kind in run["model"]["architecture"]["layers"]) == letters, (ratio, said)
+    run, said = recipe(folder, in_primus(folder, spec=[ZEBRA["spec"][0], "gdn_hybrid_stack_spec"]))
+    assert run is None and "delta networks" in said, said
+
+
 def check_windows(folder):
     """Layers without rotations see all tokens."""
     run, said = recipe(folder, nanotron(**QWEN, sliding_window_size=20, no_rope_layer=4))
@@ -92,6 +120,7 @@ def main():
             run, said = recipe(folder, tree)
             assert run is None and expected in said, (tree, said)
         check_windows(folder)
+        check_stacks(folder)
     print(f"{len(COUNTED) + len(REFUSED)} configurations")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from . import primus_hybrid
 from .of_megatron import of_fields
 from .of_torchtitan import of_job
 from .run_file import Run, Unreadable
@@ -49,7 +50,19 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         for k, v in fields.items()
         if not isinstance(v, Mapping) and not k.startswith(quiet)
     }
-    of_fields({k: _evaluated(v) for k, v in plain.items()}, run, path.parent)
+    values = {k: _evaluated(v) for k, v in plain.items()}
+    if not primus_hybrid.spec_of(values):
+        of_fields(values, run, path.parent)
+        return run
+    made = primus_hybrid.architecture_of(values)
+    of_fields(primus_hybrid.without_layers(values), run, path.parent)
+    words = int(run.arguments.get("vocab_size") or 0)
+    if words <= 0:
+        raise Unreadable(f"{path}: its tokenizer is not known: --set vocab_size=N")
+    multiple = int(values.get("make_vocab_size_divisible_by") or 128)
+    multiple *= int(values.get("tensor_model_parallel_size") or 1)
+    words = -(-words // multiple) * multiple
+    run.model = {"architecture": {**made, "vocabulary": words}}
     return run
 
 
