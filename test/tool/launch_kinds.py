@@ -88,6 +88,9 @@ WRITTEN = {
     f"torchrun train.py {GPT} --language-model-type qwen2.0_72B --vision-model-type internvit --img-h 448 --img-w 448 --patch-dim 14 "
     "--decoder-seq-length 4096 --tensor-model-parallel-size 4 --vision-projection-type affine": {
         "towers.0.kinds.0.mix.heads": 28, "towers.0.tokens": 1025, "towers.1.products": [{"rows": 1025, "inner": 3200, "columns": 1024}]},
+    f"torchrun --nproc_per_node 8 train.py {GPT} --model-provider llava_avlm --dataset-provider llava_avlm --encoder-seq-length 4096": {
+        "model.num_hidden_layers": 32, "program.freeze": "vision_tower,audio_tower,embedding,head,layers", "towers.2.tokens": 1500,
+        "towers.2.is_undivided": True, "megatron.num-layers": None, "megatron.seq-length": None},
     f"torchrun train.py {GPT} --language-model-type nemotron5-8b --vision-model-type radio --img-h 512 --img-w 512 --patch-dim 16 "
     "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --mm_vision_select_layer -2": {
@@ -198,6 +201,9 @@ REFUSED = {
     f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --bits 4": "packed weights do not train",
     f"torchrun train.py {GPT} --language-model-type yi-34b --vision-model-type hf://a/b --img-h 448 --img-w 448 --patch-dim 14 "
     "--decoder-seq-length 2048": "--vision-model-type hf://a/b: its layers are not counted here",
+    f"torchrun train.py {GPT} --model-provider video_llava_vlm": "at which model_provider of train.py stops",
+    f"torchrun pretrain_mimo.py {GPT} --model-provider nemotron-moe-vlm --encoder-tp 2 --llm-tp 2": "on devices of their own",
+    f"torchrun train.py {GPT} --model-provider llava_vlm --packing-buffer-size 24": "how many images a packed sequence has",
     f"torchrun train.py {GPT} --language-model-type mistral_7b --pipeline-model-parallel-size 2 --decoder-seq-length 2048": "which stages have the tower",
     f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_language_model True": "towers train alone",
     f"torchrun pretrain_gpt.py {GPT} --spec own.layers get": "a function makes the layers",

@@ -14,8 +14,8 @@ from pathlib import Path
 try:
     import torch
     from peft import LoraConfig, get_peft_model
-    from transformers import (AutoConfig, AutoModelForImageTextToText, CLIPVisionConfig, CLIPVisionModel, Dinov2Config, Dinov2Model, InternVLVisionConfig,
-                              InternVLVisionModel, SiglipVisionConfig, SiglipVisionModel)
+    from transformers import (AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, CLIPVisionConfig, CLIPVisionModel, Dinov2Config, Dinov2Model, InternVLVisionConfig,
+                              InternVLVisionModel, SiglipVisionConfig, SiglipVisionModel, WhisperConfig, WhisperModel)
 except ImportError:
     sys.exit(77)
 
@@ -23,6 +23,7 @@ ASHLAR = sys.argv[1]
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "ashlar_pp"))
 
 from read.images import CLIP, tower_of_images  # noqa: E402
+from read.mimo import read_mimo  # noqa: E402
 from read.multimodal import read_multimodal  # noqa: E402
 from read.run_file import Run  # noqa: E402
 
@@ -115,6 +116,20 @@ def check_megatron():
     assert projection["products"] == [{"rows": 256, "inner": 12800, "columns": 20480}, {"rows": 256, "inner": 20480, "columns": 7168}]
 
 
+def check_mimo():
+    """Towers of Megatron-LM's examples/mimo are transformers' own, and the decoder is Vicuna's."""
+    run = Run()
+    read_mimo({"model-provider": "llava_avlm"}, run)
+    with torch.device("meta"):
+        ear = WhisperModel(WhisperConfig(d_model=512, encoder_layers=6, encoder_attention_heads=8, encoder_ffn_dim=2048, decoder_layers=1, decoder_attention_heads=8)).encoder
+        decoder = AutoModelForCausalLM.from_config(AutoConfig.for_model(**run.model))
+    assert parameters(run.towers[2]) == sum(one.numel() for one in ear.parameters())
+    assert sum(one.numel() for one in decoder.parameters()) == 6_738_415_616 + 2 * 256 * 4096  # Llama 7B with a longer table
+    bridges = torch.nn.Linear(1024, 4096), torch.nn.Linear(512, 4096), torch.nn.Linear(4096, 4096), torch.nn.Linear(4096, 4096)
+    counted = sum(one["inner"] * one["columns"] + one["columns"] for at in (1, 3) for one in run.towers[at]["products"])
+    assert counted == sum(one.numel() for bridge in bridges for one in bridge.parameters())
+
+
 def small():
     config = AutoConfig.for_model("llava", text_config=TEXT, vision_config=EYE)
     return AutoModelForImageTextToText.from_config(config)
@@ -162,6 +177,7 @@ def check_beside_adapters(folder):
 def main():
     check_clip()
     check_megatron()
+    check_mimo()
     with tempfile.TemporaryDirectory() as folder:
         check_beside_adapters(folder)
     print(f"{len(CLIP)} towers")

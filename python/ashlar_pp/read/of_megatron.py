@@ -13,6 +13,7 @@ from typing import Any
 from .flags import Flags, megatron_defaults, megatron_version, read_megatron
 from .forks import in_words_of_megatron
 from .launchers import Training
+from .mimo import read_mimo
 from .multimodal import read_multimodal
 from .names import tells_of_model
 from .run_file import Run, Unreadable
@@ -85,10 +86,11 @@ def read(training: Training) -> Run:
             raise Lacking(name)
     add_vocabulary(values, folder, run)
     read_multimodal(values, run)
+    read_mimo(values, run)
     _read_slime(values, flags, run)
     if training.model:
         run.model = training.model
-    else:
+    elif run.model is None:
         _refuse_unknown_layers(values, flags)
         # Megatron-LM's default, which the tool reads in scripts alone where it stands.
         values.setdefault("normalization", "LayerNorm")

@@ -121,6 +121,24 @@ TEST_CASE("towers: a frozen one has no backward, no gradients and no state") {
         == doctest::Approx(kept_of_tower(training, 0, false, c).bytes));
 }
 
+TEST_CASE("towers: one that is undivided is whole on each tensor rank") {
+  constants const c = round_constants();
+  question alone = asked_seeing(true), divided = alone;
+  divided.layout.tensor = 4;
+  divided.layout.data = 2;
+  question whole = divided;
+  whole.model.towers[0].is_undivided = true;
+  alone.layout.data = 2;
+  CHECK(passes_of_tower(whole, 0, c).forward.on_device()
+        == passes_of_tower(alone, 0, c).forward.on_device());
+  CHECK(passes_of_tower(divided, 0, c).forward.products < passes_of_tower(whole, 0, c).forward.products);
+  auto const held = [](question const& q) {
+    return held_by_stage(q.model, q.layout, stages_of(q)[0]).all.both();
+  };
+  CHECK(held(whole) - held(divided) == 4 * tower_layer * 3 / 4);
+  CHECK(parameters(whole.model) == parameters(alone.model));
+}
+
 TEST_CASE("towers: beside adapters, one trains itself, or in a copy") {
   constants const c = round_constants();
   question const plain = asked_seeing(true);

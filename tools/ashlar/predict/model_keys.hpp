@@ -56,7 +56,8 @@ inline constexpr std::array tower_sizes{std::pair{"hidden", &ashlar::cost::tower
                                         std::pair{"tokens", &ashlar::cost::tower::tokens},
                                         std::pair{"beside", &ashlar::cost::tower::beside}};
 inline constexpr std::array tower_flags{std::pair{"continues", &ashlar::cost::tower::continues},
-                                        std::pair{"keeps_all", &ashlar::cost::tower::keeps_all}};
+                                        std::pair{"keeps_all", &ashlar::cost::tower::keeps_all},
+                                        std::pair{"is_undivided", &ashlar::cost::tower::is_undivided}};
 inline constexpr std::array product_sizes{std::pair{"rows", &ashlar::cost::tower_product::rows},
                                           std::pair{"inner", &ashlar::cost::tower_product::inner},
                                           std::pair{"columns", &ashlar::cost::tower_product::columns}};

@@ -9,6 +9,7 @@ question tower_question(question const& q, tower const& t) {
   made.model = architecture_of(q.model, t);
   made.sequence = t.whole_tokens_of(q.sequence);
   made.layout.micro_batch *= t.inputs;
+  if (t.is_undivided) made.layout.tensor = 1;
   made.layout.recompute_in.these.clear();  // of the model's layers
   if (t.keeps_all || !q.layout.recompute_in.these.empty()) made.layout.recompute = recomputation::none;
   // Which program it is does not depend on the tower.

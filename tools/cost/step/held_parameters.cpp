@@ -33,9 +33,9 @@ inline void add(parameter_counts const& counts, gradient_kind takes, held_parame
 }
 
 // Products beside the layers are on every tensor rank.
-inline void add_tower(architecture const& a, std::size_t number, layout const& sizes,
-                      held_parameters& held) {
+inline void add_tower(architecture const& a, std::size_t number, layout sizes, held_parameters& held) {
   tower const& t = a.towers[number];
+  if (t.is_undivided) sizes.tensor = 1;
   architecture const own = architecture_of(a, t);
   gradient_kind const takes = a.gradients_of_tower(number);
   for (int i = 0; i < own.layer_count(); ++i) {

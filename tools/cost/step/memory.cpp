@@ -58,7 +58,8 @@ inline double layers_at_work(question const& q, held_parameters const& held, dou
   for (tower const& t : q.model.towers)
     for (layer const& l : t.kinds) {
       architecture const own = architecture_of(q.model, t);
-      double const matrices = 2 * layer_matrices(own, l, l.feed.experts) / q.layout.tensor;
+      double const matrices =
+          2 * layer_matrices(own, l, l.feed.experts) / (t.is_undivided ? 1 : q.layout.tensor);
       read = max_of(read, matrices);
       summed = max_of(summed, q.model.trains(t) && !own.lora.are_any() ? matrices : 0);
     }

@@ -36,8 +36,9 @@ struct tower {
   bool continues = false;  // reads what the tower before it made
   bool is_frozen = false;
   beside_adapters trains_by = beside_adapters::own;
-  bool keeps_all = false;  // nothing of it is recomputed
-  double beside = 0;       // parameters of norms, biases and positions beside the layers
+  bool keeps_all = false;     // nothing of it is recomputed
+  bool is_undivided = false;  // each tensor rank runs all of it
+  double beside = 0;          // parameters of norms, biases and positions beside the layers
 
   std::vector<layer> kinds = {};
   std::vector<int> layers = {};  // the kind of each
