@@ -191,6 +191,12 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --fsdp 'full_shard offload'": {"layout.sharding": "full", "layout.offload_weights": "own"},
     "swift sft --model org/none --tuner_type full --deepspeed zero3_offload --max_length 2048 --gradient_accumulation_steps 1": {
         "deepspeed.zero_optimization.offload_param.device": "cpu"},
+    "echo '{\"model\": {\"_component_\": \"torchtune.models.llama3.llama3_8b\"}, \"optimizer\": {\"_component_\": \"torch.optim.AdamW\"}, "
+    "\"batch_size\": 2}' > t.json\ntune run --nproc_per_node 2 full_finetune_distributed --config t.json batch_size=4 tokenizer.max_seq_len=512": {
+        "batch.micro_batch": 4, "batch.sequence": 512, "layout.sharding": "full", "unknown": None, "notes.2": "launched on 1 x 2 devices"},
+    "echo '{\"model\": {\"model_name\": \"a/b\", \"torch_dtype_str\": \"bfloat16\"}, \"training\": {\"use_peft\": true}, "
+    "\"peft\": {\"lora_target_modules\": [\"q_proj\"]}}' > t.json\noumi distributed torchrun -m oumi train -c t.json --model.model_max_length=512": {
+        "batch.micro_batch": 8, "batch.sequence": 512, "program.lora": "8,q_proj", "unknown": None},
     f"torchrun pretrain_gpt.py {GPT} --own-heads 4 --ignore-me": None,
 }
 # A script: a part of the error.

@@ -12,6 +12,7 @@ from . import (
     of_torchtitan,
     of_trainer,
     of_verl,
+    oumi_run,
     tune_run,
 )
 from .launchers import Training
@@ -19,7 +20,7 @@ from .run_file import Run, Unreadable
 
 _ADVICE = (
     "Read are Megatron-LM's arguments (also slime's), torchtitan's, torchtune's, "
-    "nanotron's, verl's, ms-swift's, OpenRLHF's, and those of the Trainer of "
+    "oumi's, nanotron's, verl's, ms-swift's, OpenRLHF's, and those of the Trainer of "
     "transformers with DeepSpeed or FSDP. Other programs: describe the run to ashlar "
     "predict by its options."
 )
@@ -29,6 +30,7 @@ _ADVICE = (
 _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
     (of_torchtitan.is_for, of_torchtitan.read),
     (tune_run.is_for, tune_run.read),
+    (oumi_run.is_for, oumi_run.read),
     (of_verl.is_for, of_verl.read),
     (of_nanotron.is_for, of_nanotron.read),
     (of_swift.is_for, of_swift.read),

@@ -189,8 +189,10 @@ def with_words(training: Training, pairs: list[str]) -> Training:
     Raises Unreadable for other text.
     """
     words: list[str] = []
-    is_hydra = training.launcher == "tune" or not any(
-        word.startswith("--") for word in training.arguments
+    is_hydra = (
+        training.launcher == "tune"
+        or training.program == "oumi"
+        or not any(word.startswith("--") for word in training.arguments)
     )
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -90,6 +90,8 @@ def _training(command: Command) -> Training | None:
         return _launched(name, command, rest[1:]) if rest[:1] == ["launch"] else None
     if name == "tune":
         return _tuned(command, rest[1:]) if rest[:1] == ["run"] else None
+    if name == "oumi":
+        return _of_oumi(command, rest)
     if name == "ray":
         if rest[:2] != ["job", "submit"] or "--" not in rest:
             return None
@@ -148,6 +150,18 @@ def _launched(launcher: str, command: Command, words: list[str]) -> Training | N
     return Training(
         words[0], tuple(words[1:]), command, is_module, nodes, devices, launcher, given
     )
+
+
+def _of_oumi(command: Command, words: list[str]) -> Training | None:
+    """`oumi distributed` starts a launcher on all devices that the job has."""
+    if words[:1] == ["distributed"] and len(words) > 1 and words[1] in _ALONE:
+        rest = words[3:] if words[2:3] == ["launch"] else words[2:]
+        one = _launched(words[1], command, rest)
+        nodes, devices = _ranks_around(command)
+        return one and dataclasses.replace(one, nodes=nodes, devices=devices)
+    if words[:1] != ["train"] and words[:2] != ["launch", "up"]:
+        return None
+    return Training("oumi", tuple(words), command, nodes=1, devices=1, launcher="oumi")
 
 
 def _tuned(command: Command, words: list[str]) -> Training | None:

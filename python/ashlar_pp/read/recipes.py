@@ -15,9 +15,11 @@ from . import (
     of_nanotron,
     of_neox,
     of_olmo,
+    of_oumi,
     of_primus,
     of_torchtune,
     of_veomni,
+    oumi_run,
 )
 from .of_megatron import of_fields
 from .of_torchtitan import of_job
@@ -40,8 +42,10 @@ _READERS: list[
         of_veomni,
         of_lingua,
         of_factory,
+        of_oumi,
     )
 ]
+_READERS.append((oumi_run.is_job, oumi_run.of_job))
 
 
 def run_of_recipe(
@@ -91,7 +95,8 @@ def run_of_recipe(
     raise Unreadable(
         f"{path} is of no kind that is read here: nanotron, verl, Primus, "
         "Megatron-Bridge, NeMo, torchtitan, DeepSpeed, Megatron-LM, GPT-NeoX, OLMo, "
-        "LitGPT, llm-foundry, torchtune, VeOmni, lingua, or the Trainer of transformers"
+        "LitGPT, llm-foundry, torchtune, oumi, VeOmni, lingua, or the Trainer of "
+        "transformers"
     )
 
 
