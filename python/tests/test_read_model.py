@@ -64,6 +64,33 @@ def described(tmp_path, kind, **keys):
     return describe(read_source(str(path), 80))
 
 
+@pytest.mark.parametrize("kind", [*KINDS, "phi", "starcoder2"])
+def test_norms_and_biases_are_told_apart(tmp_path, kind, monkeypatch):
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.setitem(KINDS, kind, KINDS.get(kind, {}))
+    made = described(tmp_path, kind)["architecture"]
+    layers = [made["kinds"][at] for at in made["layers"]]
+    parts = [made, *(layer[part] for layer in layers for part in ("mix", "feed"))]
+    of_experts = sum(
+        layer["feed"].get("experts", 0) * layer["feed"].get("beside_expert", 0)
+        for layer in layers
+    )
+    config = transformers.AutoConfig.for_model(kind, **SMALL | KINDS[kind])
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+    named = [
+        (type(module).__name__, name, one.numel())
+        for module in model.modules()
+        for name, one in module.named_parameters(recurse=False)
+    ]
+    assert sum(part.get("norms", 0) for part in parts) == sum(
+        size for of, _, size in named if "Norm" in of
+    )
+    assert sum(part.get("biases", 0) for part in parts) + of_experts == sum(
+        size for _, name, size in named if "bias" in name
+    )
+
+
 def formula(architecture):
     """Parameters by the form that `ashlar predict` counts."""
     hidden = architecture["hidden"]

@@ -55,6 +55,8 @@ WRITTEN = {
     f"torchrun finetune.py {GPT} --glu_activation swiglu --use_rms_norm --no_tie_embed_logits": {
         "megatron.swiglu": True, "megatron.normalization": "RMSNorm", "megatron.untie-embeddings-and-output-weights": True},
     f"torchrun pretrain_gpt.py {GPT} --attention-head-type multiquery": {"megatron.num-query-groups": "1"},
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --zero-stage 1 --bitfit --embed-layernorm": {
+        "program.train_only": "biases,unfrozen", "megatron.embed-layernorm": True},
     "echo '{\"zero_optimization\": {\"stage\": 2}}' > ds.json\n"
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --deepspeed_config ds.json --zero-stage 1": {"layout.sharding": "gradients"},
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --zero-stage 1 --num-experts 8 --expert-interval 2 --topk 1 --moe-expert-parallel-size 4": {
@@ -219,7 +221,7 @@ REFUSED = {
     "deepspeed --module openrlhf.cli.train_sft --train.batch_size 8 --ds.load_in_4bit": "line 1: --ds.load_in_4bit: weights in 4 bits do not train",
     f"torchrun pretrain_gpt.py {GPT} --gradient-accumulation-steps 2": "of neither kind",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --mlp-type residual": "another model",
-    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --bitfit": "of another kind",
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --kd": "of another kind",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --use-bnb-optimizer": "nothing here says",
     "echo '{\"compression_training\": {\"a\": 1}}' > ds.json\n"
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --deepspeed_config ds.json": "compression_training",

@@ -247,6 +247,24 @@ def count(config):
     return total, active
 
 
+def of_kinds(config):
+    """Parameters of norms, and biases, as `--train-only` names them: by classes of modules, and by names."""
+    import torch
+    from transformers import AutoModelForCausalLM
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    norms = sum(p.numel() for m in model.modules() if "norm" in type(m).__name__.lower() for p in m.parameters(recurse=False))
+    return {"norms": norms, "biases": sum(p.numel() for name, p in model.named_parameters() if "bias" in name)}
+
+
+def trained(tool, path, kind):
+    ran = subprocess.run([tool, "predict", "--model", path, "--cluster", "1x1xH100", "--sequence", "64", "--batch", "1", "--train-only", kind,
+                          "--as", "json"], capture_output=True, text=True)
+    if ran.returncode:
+        return 0 if f"the model has no {kind}" in ran.stderr else ran.stderr.strip()
+    return int(json.loads(ran.stdout)["trained_parameters"])
+
+
 def asked(tool, path):
     ran = subprocess.run([tool, "predict", "--model", path, "--cluster", "1x1xH100", "--sequence", "64", "--batch", "1", "--as", "json"],
                          capture_output=True, text=True)
@@ -305,6 +323,11 @@ def main():
                     else:
                         wrong += 1
                         print(f"{kind}, {name}, {form}: {found} instead of {expected}; {keys}")
+                    for part, count_of_part in of_kinds(config).items() if form == "whole" else ():
+                        found = trained(tool, path, part)
+                        right, wrong = right + (found == count_of_part), wrong + (found != count_of_part)
+                        if found != count_of_part:
+                            print(f"{kind}, {name}: {found} {part} instead of {count_of_part}; {keys}")
     print(f"{right} counts agree, {wrong} do not")
     return wrong != 0
 

@@ -82,6 +82,44 @@ TEST_CASE("predict --train-only: all other parts are frozen") {
   CHECK(run("--train-only embedding,layers,head")["step_seconds"] == run("")["step_seconds"]);
 }
 
+TEST_CASE("predict --train-only: norms or biases of the whole model") {
+  std::string const bloom =
+      scratch_file("bloom.json", R"({"model_type":"bloom","hidden_size":4096,"n_layer":30,)"
+                                 R"("n_head":32,"vocab_size":250880})");
+  std::string const job = " --cluster 8xH100 --sequence 2048 --batch 64 --sharding optimizer ";
+  auto const all = predicted_run("--model " + bloom + job),
+             biases = predicted_run("--model " + bloom + job + "--train-only biases"),
+             unfrozen = predicted_run("--model " + bloom + job + "--train-only biases,unfrozen");
+  // Four products and two norms of a layer, and the norms before and after all.
+  double const count = 30 * (3 + 1 + 4 + 1 + 2) * 4096.0 + 2 * 4096;
+  CHECK(biases["trained_parameters"] == count);
+  CHECK(unfrozen["trained_parameters"] == count);
+  CHECK(predicted_run("--model 8B" + job + "--train-only norms")["trained_parameters"] == 65 * 4096.0);
+  CHECK(biases["step_seconds"] < 0.75 * all["step_seconds"].get<double>());
+  CHECK(biases["memory"][0]["activations"] < all["memory"][0]["activations"]);
+  CHECK(biases["memory"][0]["gradients"].get<double>() < 1e7);
+  CHECK(biases["interval"].is_null());
+  // Gradients of all are there in 16 bits, and the state of biases.
+  CHECK(unfrozen["memory"][0]["gradients"].get<double>()
+        == doctest::Approx(2 * all["parameters"].get<double>()).epsilon(1e-3));
+  CHECK(unfrozen["memory"][0]["activations"] == all["memory"][0]["activations"]);
+  CHECK(unfrozen["memory"][0]["optimizer"].get<double>() < 1e7);
+  CHECK(unfrozen["interval"].is_null());
+  for (std::string const words : {"biases", "biases,unfrozen", "norms"}) {
+    std::string const run = "--model " + bloom + job + "--train-only " + words;
+    std::string const file = scratch_file("vectors.json", run_tool("predict " + run + " --as run").out);
+    CHECK(predicted_run("--run " + file)["step_seconds"] == predicted_run(run)["step_seconds"]);
+    CHECK(contains(run_tool("plan --run " + file + " --top 1 --explain-against " + file, 60).out,
+                   "--train-only " + words));
+  }
+  all_refused({{"predict --model 8B" + job + "--train-only biases", "the model has no biases"},
+               {"predict --model " + bloom + job + "--train-only biases,head", "not 'head'"},
+               {"predict --model " + bloom
+                    + " --cluster 8xH100 --sequence 2048 --batch 64 --sharding full --train-only "
+                      "biases,unfrozen",
+                "shared by no rank"}});
+}
+
 TEST_CASE("predict --head: outputs in place of logits") {
   std::string const job = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --sharding full ";
   auto const logits = predicted_run(job), one = predicted_run(job + "--head 1"),

@@ -3,7 +3,8 @@ mixer and a feed-forward part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -76,12 +77,16 @@ def architecture_of(
     beside -= beside_towers
     if width != hidden:
         beside -= 2 * hidden * width
+    outside = [layer.name for layer in layers.layers]
+    outside += [*left_out, *(name for front in fronts for name in front.names)]
+    outside += encoder.names if encoder else []
     made: dict[str, Any] = {
         "hidden": hidden,
         "vocabulary": head.columns,
         "embedding": 0 if width == hidden else width,
         "is_tied": is_tied,
         "beside": beside,
+        **_told_apart(model, lambda at: not any(is_inside(at, o) for o in outside)),
         "kinds": kinds,
         "layers": layers.kind_of,
     }
@@ -235,10 +240,32 @@ def _layer_of(
         if kept is None:
             continue
         kept.keys.setdefault("beside", rest)
+        is_own = functools.partial(_is_of, name, bool(mixer), bool(feed), split.child)
+        kept.keys |= _told_apart(model.get_submodule(layer.name), is_own)
         if kept.keys["beside"] < 0:
             raise Inexpressible(f"{layer.name} has fewer parameters than its products")
         made[name] = kept.keys
     return made
+
+
+def _told_apart(module: nn.Module, is_own: Callable[[str], bool]) -> dict[str, int]:
+    """Parameters of norms, and biases, among those with such names; biases of experts,
+    which are no vectors, are apart."""
+    norms = biases = 0
+    for path, inner in module.named_modules():
+        for name, one in inner.named_parameters(path, recurse=False):
+            if one.dim() != 1 or not is_own(name):
+                continue
+            norms += one.numel() if "norm" in type(inner).__name__.lower() else 0
+            biases += one.numel() if "bias" in name.rpartition(".")[2] else 0
+    found = {"norms": norms, "biases": biases}
+    return {key: count for key, count in found.items() if count}
+
+
+def _is_of(part: str, has_mixer: bool, has_feed: bool, child: str, at: str) -> bool:
+    """Whether a parameter counts to this part of its layer."""
+    in_mixer = not has_feed or (has_mixer and bool(child) and is_inside(at, child))
+    return in_mixer == (part == "mix")
 
 
 def _norms_of(layer: nn.Module) -> int:

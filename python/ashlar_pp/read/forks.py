@@ -33,7 +33,6 @@ _QUIET = (
     "valid-weighted",
     "test-weighted",
     "skip-train-iteration",
-    "embed-layernorm",
     "inference",
     "data-impl",
     "reset-progress",
@@ -185,7 +184,10 @@ def _read_deepspeed(made: dict[str, Any], folder: pathlib.Path, run: Run) -> Non
     if made.get("mlp-type", "standard") != "standard":
         raise Unreadable(f"--mlp-type {made['mlp-type']}: it makes another model")
     made.pop("mlp-type", None)
-    for name in ("kd", "load-teacher", "curriculum-learning", "bitfit"):
+    if made.pop("bitfit", None):
+        # Its optimizer is given the biases; nothing is frozen (optimizer/__init__.py).
+        run.program["train_only"] = "biases,unfrozen"
+    for name in ("kd", "load-teacher", "curriculum-learning"):
         if name in made:
             raise Unreadable(f"--{name}: its steps are of another kind, not predicted")
     method = str(made.pop("pp-partition-method", "") or "type:transformer")

@@ -2,11 +2,9 @@
 #pragma once
 
 #include "predict/models.hpp"
+#include "predict/norm_sizes.hpp"
 
 namespace tool {
-
-// A norm has this many times its width in parameters.
-inline constexpr double rms_norm = 1, layer_norm = 2;
 
 class decoder {
  public:
@@ -77,9 +75,9 @@ class decoder {
   void minimax();
 
  private:
-  void begin(double final_norm = rms_norm);
-  void begin_with(keys hidden, keys layers, double final_norm);
-  void set_tables(double final_norm);
+  void begin(norm_sizes const& final_norm = rms_norm);
+  void begin_with(keys hidden, keys layers, norm_sizes const& final_norm);
+  void set_tables(norm_sizes const& final_norm);
   mixer heads_of(keys heads) const;
   mixer with_biases(mixer m, bool before, bool after) const;
   mixer attention(bool bias_before, bool bias_after) const;
@@ -93,11 +91,12 @@ class decoder {
   feed_forward with_shared(feed_forward f) const;
   // The shared expert has a size of its own, and a gate.
   feed_forward with_shared_gate() const;
-  void add(mixer m, feed_forward f, double norms);
+  void add(mixer m, feed_forward f, norm_sizes const& norms);
   // Repeats layers that differ only in what their attention sees.
-  void repeat(mixer const& m, feed_forward const& f, double norms);
+  void repeat(mixer const& m, feed_forward const& f, norm_sizes const& norms);
   // Some of these layers are dense.
-  void mixed(mixer const& m, feed_forward const& routed, double norms, bool dense_bias = false);
+  void mixed(mixer const& m, feed_forward const& routed, norm_sizes const& norms,
+             bool dense_bias = false);
   void repeat_with_wide_norms(bool has_experts);
   // Each type says which layers have experts.
   bool is_routed_at(int i) const;

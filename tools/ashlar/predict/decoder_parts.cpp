@@ -13,11 +13,11 @@ using ashlar::cost::feed_forward_kind;
 using ashlar::cost::mixer;
 using ashlar::cost::mixer_kind;
 
-void decoder::begin(double final_norm) {
+void decoder::begin(norm_sizes const& final_norm) {
   begin_with({"hidden_size"}, {"num_hidden_layers"}, final_norm);
 }
 
-void decoder::begin_with(keys hidden, keys layers, double final_norm) {
+void decoder::begin_with(keys hidden, keys layers, norm_sizes const& final_norm) {
   a_.hidden = h_ = c_.size(hidden);
   double const count = c_.size(layers);
   if (count > 100'000) c_.fail("has too many layers");
@@ -25,10 +25,10 @@ void decoder::begin_with(keys hidden, keys layers, double final_norm) {
   set_tables(final_norm);
 }
 
-void decoder::set_tables(double final_norm) {
+void decoder::set_tables(norm_sizes const& final_norm) {
   a_.vocabulary = c_.size({"vocab_size"});
   a_.is_tied = c_.flag({"tie_word_embeddings"}, false);
-  a_.beside = final_norm * h_;
+  add_norms(a_, h_, final_norm);
 }
 
 mixer decoder::heads_of(keys heads) const {
@@ -39,8 +39,8 @@ mixer decoder::heads_of(keys heads) const {
 }
 
 mixer decoder::with_biases(mixer m, bool before, bool after) const {
-  if (before) m.beside += (m.heads + 2 * m.groups) * m.head;
-  if (after) m.beside += h_;
+  if (before) add_biases(m, (m.heads + 2 * m.groups) * m.head);
+  if (after) add_biases(m, h_);
   return m;
 }
 
@@ -52,16 +52,17 @@ mixer decoder::attention(bool bias_before, bool bias_after) const {
 }
 
 mixer decoder::with_head_norms(mixer m) {
-  m.beside += 2 * m.head;
+  add_norms(m, 2 * m.head);
   return m;
 }
 
 mixer decoder::mamba2_mixer(double heads, double inner, double groups, double state, bool bias) const {
   mixer m{.kind = mixer_kind::state_space, .inner = inner, .keys = groups * state, .steps = heads};
   double const channels = inner + 2 * m.keys;
-  m.beside = channels * c_.size({"conv_kernel"}) + (c_.flag({"use_conv_bias"}, true) ? channels : 0)
-             + 3 * heads + inner;  // step sizes, A, D; the norm
-  if (bias) m.beside += 2 * inner + 2 * m.keys + heads + h_;
+  m.beside = channels * c_.size({"conv_kernel"}) + 2 * heads;                // A, D
+  add_biases(m, (c_.flag({"use_conv_bias"}, true) ? channels : 0) + heads);  // step sizes
+  add_norms(m, inner);
+  if (bias) add_biases(m, 2 * inner + 2 * m.keys + heads + h_);
   return m;
 }
 
@@ -70,15 +71,16 @@ feed_forward decoder::gated(bool bias) const { return gated_of(c_.size({"interme
 feed_forward decoder::gated_of(double width, bool bias) const {
   c_.word({"hidden_act", "hidden_activation"}, "");
   c_.word({"hidden_activation"}, "");
-  return {.kind = feed_forward_kind::dense,
-          .is_gated = true,
-          .width = width,
-          .beside = bias ? 2 * width + h_ : 0};
+  feed_forward f{.kind = feed_forward_kind::dense, .is_gated = true, .width = width};
+  if (bias) add_biases(f, 2 * width + h_);
+  return f;
 }
 
 feed_forward decoder::plain(double width, bool bias) const {
   c_.word({"hidden_act", "activation_function", "activation", "mlp_hidden_act"}, "");
-  return {.kind = feed_forward_kind::dense, .width = width, .beside = bias ? width + h_ : 0};
+  feed_forward f{.kind = feed_forward_kind::dense, .width = width};
+  if (bias) add_biases(f, width + h_);
+  return f;
 }
 
 void limit_to_groups(model_config const& c, feed_forward& f) {
@@ -116,18 +118,19 @@ feed_forward decoder::with_shared_gate() const {
   return f;
 }
 
-void decoder::add(mixer m, feed_forward f, double norms) {
-  m.beside += norms / 2 * h_;
-  f.beside += norms / 2 * h_;
+void decoder::add(mixer m, feed_forward f, norm_sizes const& norms) {
+  add_norms(m, h_ / 2, norms);
+  add_norms(f, h_ / 2, norms);
   a_.add({.mix = m, .feed = f});
 }
 
-void decoder::repeat(mixer const& m, feed_forward const& f, double norms) {
+void decoder::repeat(mixer const& m, feed_forward const& f, norm_sizes const& norms) {
   for (int i = 0; i < layers_; ++i) add(seen_by(m, i), f, norms);
   a_.predictor = {.mix = m, .feed = f};
 }
 
-void decoder::mixed(mixer const& m, feed_forward const& routed, double norms, bool dense_bias) {
+void decoder::mixed(mixer const& m, feed_forward const& routed, norm_sizes const& norms,
+                    bool dense_bias) {
   double const dense_width = c_.size_or({"intermediate_size_mlp"}, c_.size_or({"intermediate_size"}, 0));
   c_.size_or({"intermediate_size"}, 0);
   feed_forward const dense = gated_of(dense_width, dense_bias);
@@ -143,7 +146,7 @@ void decoder::repeat_with_wide_norms(bool has_experts) {
   begin();
   bool const bias = c_.flag({"attention_bias"}, false);
   mixer m = attention(bias, bias);
-  m.beside += (m.heads + m.groups) * m.head;
+  add_norms(m, (m.heads + m.groups) * m.head);
   repeat(m, has_experts ? experts(c_.size({"intermediate_size"})) : gated(false), 2 * rms_norm);
 }
 
@@ -204,8 +207,9 @@ mixer decoder::linear_mixer() const {
           .inner = values * c_.size({"linear_value_head_dim"}),
           .keys = c_.size({"linear_num_key_heads"}) * c_.size({"linear_key_head_dim"}),
           .steps = 2 * values};
-  m.beside = (m.inner + 2 * m.keys) * c_.size({"linear_conv_kernel_dim"}) + 2 * values
-             + c_.size({"linear_value_head_dim"});
+  m.beside = (m.inner + 2 * m.keys) * c_.size({"linear_conv_kernel_dim"}) + values;
+  add_biases(m, values);  // of step sizes
+  add_norms(m, c_.size({"linear_value_head_dim"}));
   return m;
 }
 

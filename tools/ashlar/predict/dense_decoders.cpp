@@ -57,7 +57,7 @@ void decoder::cohere() {  // both parts behind one norm, which has no bias
   begin();
   bool const bias = c_.flag({"attention_bias"}, false);
   mixer m = attention(bias, bias);
-  if (c_.flag({"use_qk_norm"}, false)) m.beside += (m.heads + m.groups) * m.head;
+  if (c_.flag({"use_qk_norm"}, false)) add_norms(m, (m.heads + m.groups) * m.head);
   repeat(m, gated(false), rms_norm);
 }
 
@@ -72,9 +72,9 @@ void decoder::glm4() {
 }
 
 void decoder::olmo() {  // norms without parameters
-  begin(0);
+  begin({});
   bool const bias = c_.flag({"attention_bias"}, false);
-  repeat(attention(bias, bias), gated(false), 0);
+  repeat(attention(bias, bias), gated(false), {});
 }
 
 void decoder::olmo2() { repeat_with_wide_norms(false); }
@@ -109,7 +109,7 @@ void decoder::gpt2() {
 
 void decoder::gptj() {
   begin_with({"n_embd", "hidden_size"}, {"n_layer", "num_hidden_layers"}, layer_norm);
-  a_.beside += a_.vocabulary;  // the head's bias
+  add_biases(a_, a_.vocabulary);  // of the head
   repeat(heads_of({"n_head", "num_attention_heads"}), plain(c_.size_or({"n_inner"}, 4 * h_), true),
          layer_norm);
 }
@@ -124,8 +124,8 @@ void decoder::gpt_neox() {
 void decoder::opt() {
   bool const final_norm =
       c_.flag({"do_layer_norm_before"}, true) && !c_.flag({"_remove_final_layer_norm"}, false);
-  double const norm = c_.flag({"layer_norm_elementwise_affine"}, true) ? layer_norm : 0;
-  begin(final_norm ? norm : 0);
+  norm_sizes const norm = c_.flag({"layer_norm_elementwise_affine"}, true) ? layer_norm : norm_sizes{};
+  begin(final_norm ? norm : norm_sizes{});
   a_.embedding = c_.size_or({"word_embed_proj_dim"}, 0);
   a_.beside += (c_.size({"max_position_embeddings"}) + 2) * h_;
   bool const bias = c_.flag({"enable_bias"}, true);

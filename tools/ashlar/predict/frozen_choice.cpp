@@ -5,7 +5,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace tool {
@@ -13,6 +15,7 @@ namespace tool {
 namespace {
 
 using ashlar::cost::frozen_parts;
+using ashlar::cost::updated_alone;
 
 // The value of "first=4"; empty for other words.
 std::string_view value_of(std::string_view word, std::string_view name) {
@@ -86,7 +89,36 @@ void freeze(std::string_view text, ashlar::cost::architecture& model) {
   for (std::size_t i = 0; i < model.towers.size(); ++i) model.towers[i].is_frozen = named.towers[i];
 }
 
+namespace {
+
+void update_alone(updated_alone kind, std::string_view more, ashlar::cost::architecture& model) {
+  if (!model.towers.empty() || model.has_encoder())
+    throw usage_error("norms and biases of towers and encoders are not told apart");
+  if (model.has_measured_layers()) throw usage_error("measured layers say nothing of norms and biases");
+  if (!more.empty() && more != "unfrozen")
+    throw usage_error(fmt::format("norms and biases train alone: 'unfrozen' may follow, not '{}'",
+                                  more.substr(0, 64)));
+  model.alone = kind;
+  model.has_other_gradients = !more.empty();
+  model.predictions = 0;
+  if (!(trained_parameters(model) > 0))
+    throw usage_error(kind == updated_alone::norms
+                          ? "the model has no norms with parameters, or its file does not say them"
+                          : "the model has no biases, or its file does not say them");
+  bool const freezes = more.empty();
+  model.frozen = {
+      .embedding = freezes, .head = freezes, .layers = std::vector<bool>(model.layers.size(), freezes)};
+  if (!freezes) model.frozen = {};
+}
+
+}  // namespace
+
 void freeze_all_but(std::string_view text, ashlar::cost::architecture& model) {
+  std::string_view const first = text.substr(0, text.find(','));
+  for (auto const& [word, kind] :
+       {std::pair{"norms", updated_alone::norms}, {"biases", updated_alone::biases}})
+    if (first == word)
+      return update_alone(kind, text.substr(std::min(first.size() + 1, text.size())), model);
   named_parts named = parts_of(text, model);
   frozen_parts& parts = named.parts;
   parts.layers.resize(static_cast<std::size_t>(model.layer_count()), false);

@@ -13,7 +13,9 @@ namespace tool {
 inline constexpr std::string_view all_towers = "towers";
 void freeze(std::string_view text, ashlar::cost::architecture& model);
 
-// Freezes everything but these parts. A head that is tied is the embedding.
+// Freezes everything but these parts. A head that is tied is the embedding. Or but norms, or biases, of
+// the whole model, as which the optimizer is given them: behind a comma, `unfrozen` says that gradients
+// of all are taken nevertheless.
 void freeze_all_but(std::string_view text, ashlar::cost::architecture& model);
 
 // Puts a head of this many outputs, in words, in the place of logits. Throws usage_error.

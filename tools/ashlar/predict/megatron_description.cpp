@@ -241,7 +241,8 @@ void count_norms(megatron_command& a, architecture& model, long long sequence) {
                              .norms_heads = a.has("qk_layernorm"),
                              .gates_shared = a.has("moe_shared_expert_gate"),
                              .learns_positions = is_learned,
-                             .has_expert_bias = a.has("moe_router_enable_expert_bias")};
+                             .has_expert_bias = a.has("moe_router_enable_expert_bias"),
+                             .norms_embedding = a.has("embed_layernorm")};
   a.ignore({"max_position_embeddings"});
   if (norm.empty()) return;
   long long const positions = is_learned ? a.number("max_position_embeddings", sequence) : 0;
@@ -319,6 +320,7 @@ void ignore_description(megatron_command& a) {
             "max_position_embeddings",
             "bert_no_binary_head",
             "relative_attention_num_buckets",
+            "embed_layernorm",
             "spec"});
 }
 

@@ -1,6 +1,7 @@
 #include "predict/megatron_norms.hpp"
 
 #include "predict/frameworks.hpp"
+#include "predict/norm_sizes.hpp"
 
 #include <cmath>
 
@@ -16,32 +17,36 @@ using ashlar::cost::mixer_kind;
 }  // namespace
 
 void megatron_norms::count_in(architecture& a, double positions) const {
-  double const h = a.hidden, norm = are_counted ? (is_rms ? h : 2 * h) : 0;
+  double const h = a.hidden;
+  norm_sizes const one = !are_counted ? norm_sizes{} : is_rms ? rms_norm : layer_norm;
   auto const count = [&](layer& l, double around) {
     auto& m = l.mix;
     auto& f = l.feed;
-    double const per_norm = is_rms ? 1 : 2;
     double const qkv = ((m.has_gate ? 2 : 1) * m.heads + 2 * m.groups) * m.head;
-    m.beside = around;
+    m.beside = m.norms = m.biases = 0;
+    add_norms(m, around, one);
     if (m.kind == mixer_kind::attention) {
-      if (has_biases || has_qkv_bias) m.beside += qkv;
-      if (norms_heads) m.beside += 2 * per_norm * m.head;
+      if (has_biases || has_qkv_bias) add_biases(m, qkv);
+      if (norms_heads) add_norms(m, 2 * m.head, one);
     } else if (norms_heads) {
-      m.beside += per_norm * (m.q_rank + m.kv_rank);
+      add_norms(m, m.q_rank + m.kv_rank, one);
     }
-    if (has_biases) m.beside += h;
+    if (has_biases) add_biases(m, h);
     double const first = f.is_gated ? 2 : 1;
-    f.beside = around;
-    if (f.kind == feed_forward_kind::dense && has_biases) f.beside += first * f.width + h;
+    f.beside = f.norms = f.biases = 0;
+    add_norms(f, around, one);
+    if (f.kind == feed_forward_kind::dense && has_biases) add_biases(f, first * f.width + h);
     if (f.kind == feed_forward_kind::experts) {
       f.beside_expert = has_biases ? first * f.expert_width + h : 0;
       if (gates_shared && f.shared_width > 0) f.beside += h;
-      if (has_expert_bias) f.beside += f.experts;
+      if (has_expert_bias) add_biases(f, f.experts);
     }
   };
-  for (layer& l : a.kinds) count(l, norm);
+  for (layer& l : a.kinds) count(l, h);
   count(a.predictor, 0);  // whose norms are not counted for any model
-  a.beside = norm + (learns_positions ? positions * h : 0);
+  a.beside = learns_positions ? positions * h : 0;
+  a.norms = a.biases = 0;
+  add_norms(a, (norms_embedding ? 2 : 1) * h, one);
 }
 
 bool megatron_norms::fits(architecture const& a, double positions) const {

@@ -18,6 +18,7 @@ struct megatron_norms {
   bool gates_shared = false;     // --moe-shared-expert-gate
   bool learns_positions = true;  // unless --position-embedding-type rope
   bool has_expert_bias = false;  // --moe-router-enable-expert-bias
+  bool norms_embedding = false;  // --embed-layernorm of BigScience's fork
   bool are_counted = true;       // false: a model without them, for which no arguments are needed
 
   // Sets what stands beside the matrices, in a model that has these.

@@ -53,9 +53,9 @@ void decoder::ernie_moe() {
   bool const bias = c_.flag({"use_bias"}, false);
   feed_forward f = experts(c_.size({"moe_intermediate_size"}));
   f.shared_width = c_.size_or({"moe_num_shared_experts"}, 0) * f.expert_width;
-  f.beside = f.experts;  // a correction that training does not touch, yet a parameter
-  if (bias && f.shared_width > 0) f.beside += 2 * f.shared_width + h_;  // experts have none
-  if (bias) a_.beside += a_.vocabulary;
+  add_biases(f, f.experts);  // a correction that training does not touch, yet a parameter
+  if (bias && f.shared_width > 0) add_biases(f, 2 * f.shared_width + h_);  // experts have none
+  if (bias) add_biases(a_, a_.vocabulary);
   mixed(attention(bias, bias), f, 2 * rms_norm, bias);
 }
 
@@ -67,7 +67,7 @@ void decoder::gpt_oss() {
   m.beside += m.heads;
   feed_forward f = experts(c_.size({"intermediate_size"}));
   f.is_clamped = true;
-  f.beside = f.experts;
+  add_biases(f, f.experts);
   f.beside_expert = 2 * f.expert_width + h_;
   c_.has({"swiglu_limit"});
   repeat(m, f, 2 * rms_norm);
@@ -95,11 +95,11 @@ void decoder::deepseek() {
   m.rope = c_.size({"qk_rope_head_dim"});
   m.value_head = c_.size({"v_head_dim"});
   m.head = m.nope + m.rope;
-  m.beside = m.q_rank + m.kv_rank;  // norms
-  if (c_.flag({"attention_bias"}, false)) m.beside += m.q_rank + m.kv_rank + m.rope + h_;
+  add_norms(m, m.q_rank + m.kv_rank);
+  if (c_.flag({"attention_bias"}, false)) add_biases(m, m.q_rank + m.kv_rank + m.rope + h_);
   bool const bias = c_.flag({"mlp_bias"}, false);
   feed_forward f = with_shared(experts(c_.size({"moe_intermediate_size"})));
-  if (bias && f.shared_width > 0) f.beside += 2 * f.shared_width + h_;
+  if (bias && f.shared_width > 0) add_biases(f, 2 * f.shared_width + h_);
   mixed(m, f, 2 * rms_norm, bias);
 }
 

@@ -22,7 +22,9 @@ inline constexpr std::array mixer_sizes{std::pair{"heads", &ashlar::cost::mixer:
                                         std::pair{"keys", &ashlar::cost::mixer::keys},
                                         std::pair{"steps", &ashlar::cost::mixer::steps},
                                         std::pair{"rank", &ashlar::cost::mixer::rank},
-                                        std::pair{"beside", &ashlar::cost::mixer::beside}};
+                                        std::pair{"beside", &ashlar::cost::mixer::beside},
+                                        std::pair{"norms", &ashlar::cost::mixer::norms},
+                                        std::pair{"biases", &ashlar::cost::mixer::biases}};
 inline constexpr std::array mixer_flags{std::pair{"has_gate", &ashlar::cost::mixer::has_gate},
                                         std::pair{"sees_all", &ashlar::cost::mixer::sees_all}};
 inline constexpr std::array mixer_kinds{std::pair{"none", ashlar::cost::mixer_kind::none},
@@ -39,6 +41,8 @@ inline constexpr std::array feed_sizes{
     std::pair{"groups", &ashlar::cost::feed_forward::groups},
     std::pair{"chosen_groups", &ashlar::cost::feed_forward::chosen_groups},
     std::pair{"beside", &ashlar::cost::feed_forward::beside},
+    std::pair{"norms", &ashlar::cost::feed_forward::norms},
+    std::pair{"biases", &ashlar::cost::feed_forward::biases},
     std::pair{"beside_expert", &ashlar::cost::feed_forward::beside_expert}};
 inline constexpr std::array feed_flags{std::pair{"is_gated", &ashlar::cost::feed_forward::is_gated},
                                        std::pair{"is_clamped", &ashlar::cost::feed_forward::is_clamped}};
@@ -48,7 +52,9 @@ inline constexpr std::array feed_kinds{std::pair{"none", ashlar::cost::feed_forw
 inline constexpr std::array model_sizes{std::pair{"hidden", &ashlar::cost::architecture::hidden},
                                         std::pair{"vocabulary", &ashlar::cost::architecture::vocabulary},
                                         std::pair{"embedding", &ashlar::cost::architecture::embedding},
-                                        std::pair{"beside", &ashlar::cost::architecture::beside}};
+                                        std::pair{"beside", &ashlar::cost::architecture::beside},
+                                        std::pair{"norms", &ashlar::cost::architecture::norms},
+                                        std::pair{"biases", &ashlar::cost::architecture::biases}};
 inline constexpr std::array model_flags{std::pair{"is_tied", &ashlar::cost::architecture::is_tied},
                                         std::pair{"repeats", &ashlar::cost::architecture::repeats}};
 

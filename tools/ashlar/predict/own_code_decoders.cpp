@@ -22,8 +22,8 @@ void decoder::bailing_moe() {
 
 // The head is never the embedding's matrix.
 void decoder::chatglm() {
-  double const norm = c_.flag({"rmsnorm"}, true) ? rms_norm : layer_norm;
-  begin_with({"hidden_size"}, {"num_layers"}, c_.flag({"post_layer_norm"}, true) ? norm : 0);
+  norm_sizes const norm = c_.flag({"rmsnorm"}, true) ? rms_norm : layer_norm;
+  begin_with({"hidden_size"}, {"num_layers"}, c_.flag({"post_layer_norm"}, true) ? norm : norm_sizes{});
   mixer m = heads_of({"num_attention_heads"});
   m.head = c_.size({"kv_channels"});
   double const groups = c_.size_or({"multi_query_group_num"}, 1);
@@ -60,12 +60,12 @@ void decoder::nemotron_nas() {
       l.mix = heads;
       l.mix.groups = heads.heads / attends.size({"n_heads_in_group"});
       l.mix = with_biases(l.mix, bias, bias);
-      l.mix.beside += h_;
+      add_norms(l.mix, h_);
     }
     if (!feeds.flag({"no_op"}, false)) {
       double const width = std::floor(2 * feeds.real("ffn_mult") * h_ / 3);
       l.feed = gated_of(256 * std::ceil(width / 256), mlp_bias);
-      l.feed.beside += h_;
+      add_norms(l.feed, h_);
     }
     attends.must_be_understood("nemotron-nas");
     feeds.must_be_understood("nemotron-nas");
@@ -94,7 +94,7 @@ void decoder::qwen() {
 void decoder::telechat() {
   begin_with({"hidden_size"}, {"n_layer"}, rms_norm);
   feed_forward f = gated_of(c_.size({"ffn_hidden_size"}), false);
-  f.beside = h_;  // the last matrix alone has a bias
+  add_biases(f, h_);  // the last matrix alone has one
   repeat(with_biases(heads_of({"n_head"}), false, true), f, 2 * rms_norm);
 }
 

@@ -166,9 +166,11 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "as labels of a classifier, 0 of a model of embeddings")
       ->type_name("OUTPUTS");
   command
-      .add_option("--train-only", o.train_only,
-                  "parts that train, named as for --freeze, where all others are frozen; a head that is "
-                  "tied trains with the embedding")
+      .add_option(
+          "--train-only", o.train_only,
+          "parts that train, named as for --freeze, where all others are frozen; a head that is "
+          "tied trains with the embedding; or norms, or biases, of the whole model; behind these, "
+          "unfrozen: gradients of all are taken, and the optimizer has the others none of")
       ->type_name("PARTS");
   command
       .add_option(
@@ -236,6 +238,9 @@ prediction prepare(question_options const& o, described_model model,
       throw usage_error(fmt::format("{}: {}", option, e.what()));
     }
   }
+  if (q.model.has_other_gradients && q.layout.sharding != sharding::none
+      && q.layout.sharding != sharding::optimizer)
+    throw usage_error("--train-only: gradients that no optimizer takes are shared by no rank");
   if (!o.tower_tokens.empty()) choose_tower_tokens(o.tower_tokens, p);
   check_tower_tokens(p);
   choose_lora(o.lora, p);

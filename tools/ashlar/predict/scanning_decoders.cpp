@@ -16,7 +16,7 @@ void decoder::qwen3_next() {
   bool const bias = c_.flag({"attention_bias"}, false);
   mixer gate = attention(bias, bias);
   gate.has_gate = true;
-  if (bias) gate.beside += gate.heads * gate.head;
+  if (bias) add_biases(gate, gate.heads * gate.head);
   mixed(with_head_norms(gate), with_shared_gate(), 2 * rms_norm);
 }
 
@@ -41,8 +41,8 @@ void decoder::nemotron_h() {
   routed.shared_width = c_.size_or({"moe_shared_expert_intermediate_size"}, 0);  // of all of them
   c_.size_or({"n_shared_experts"}, 0);
   if (mlp_bias) {
-    if (routed.shared_width > 0) routed.beside += routed.shared_width + h_;
-    if (routed.latent > 0) routed.beside += routed.latent + h_;
+    if (routed.shared_width > 0) add_biases(routed, routed.shared_width + h_);
+    if (routed.latent > 0) add_biases(routed, routed.latent + h_);
   }
   std::string letters = pattern;
   for (std::string const& each : types)
@@ -66,7 +66,10 @@ void decoder::nemotron_h() {
       c_.fail(
           "\"hybrid_override_pattern\" must have letters M, *, - and E, and \"layers_block_type\" "
           "mamba, attention, mlp and moe");
-    (kind == 'M' || kind == '*' ? l.mix.beside : l.feed.beside) += h_;
+    if (kind == 'M' || kind == '*')
+      add_norms(l.mix, h_);
+    else
+      add_norms(l.feed, h_);
     a_.add(l);
   }
   a_.predictor = {.mix = attends, .feed = letters.find('E') != std::string::npos ? routed : dense};
@@ -83,7 +86,7 @@ void decoder::mamba2() {
   layer l;
   l.mix = mamba2_mixer(heads, inner, c_.size_or({"n_groups"}, 8), c_.size({"state_size"}),
                        c_.flag({"use_bias"}, false));
-  l.mix.beside += h_;
+  add_norms(l.mix, h_);
   for (int i = 0; i < layers_; ++i) a_.add(l);
   a_.predictor = l;
 }
@@ -99,11 +102,10 @@ void decoder::jamba() {
              .inner = inner,
              .keys = state,
              .rank = is_automatic ? std::ceil(h_ / 16) : c_.size({"mamba_dt_rank"})};
-  scan.beside = inner * width + (c_.flag({"mamba_conv_bias"}, true) ? inner : 0)  //
-                + inner                                                           // of dt_proj
-                + inner * state + inner                                           // A, D
-                + scan.rank + 2 * state;                                          // norms
-  if (c_.flag({"mamba_proj_bias"}, false)) scan.beside += 2 * inner + h_;
+  scan.beside = inner * width + inner * state + inner;                         // A, D
+  add_biases(scan, (c_.flag({"mamba_conv_bias"}, true) ? inner : 0) + inner);  // of dt_proj
+  add_norms(scan, scan.rank + 2 * state);
+  if (c_.flag({"mamba_proj_bias"}, false)) add_biases(scan, 2 * inner + h_);
   feed_forward const dense = gated(false), routed = experts(c_.size({"intermediate_size"}));
   auto const at = [&](char const* period, char const* offset, int i) {
     auto const p = static_cast<int>(c_.size({period}));
@@ -113,8 +115,8 @@ void decoder::jamba() {
     bool const is_routed = routed.experts > 1 && at("expert_layer_period", "expert_layer_offset", i);
     layer l{.mix = at("attn_layer_period", "attn_layer_offset", i) ? attends : scan,
             .feed = is_routed ? routed : dense};
-    l.mix.beside += h_;
-    l.feed.beside += h_;
+    add_norms(l.mix, h_);
+    add_norms(l.feed, h_);
     a_.add(l);
   }
   a_.predictor = {.mix = attends, .feed = routed};
@@ -126,7 +128,7 @@ void decoder::minimax() {
   mixer const attends = attention(false, false);
   double const inner = attends.heads * attends.head;
   mixer linear{.kind = mixer_kind::state_space, .heads = attends.heads, .inner = inner, .keys = inner};
-  linear.beside = inner;
+  add_norms(linear, inner);
   feed_forward const f = experts(c_.size({"intermediate_size"}));
   std::vector<std::string> const types = c_.words({"layer_types"});
   std::vector<long long> const numbers = c_.numbers({"attn_type_list"});

@@ -103,7 +103,7 @@ ordered_json json_of(described_model const& model) {
     shape["predictor"] = json_of(a.predictor);
     shape["predictions"] = a.predictions;
   }
-  if (a.freezes_any()) shape["freeze"] = frozen_words(a);
+  if (std::string const frozen = frozen_words(a); !frozen.empty()) shape["freeze"] = frozen;
   made["architecture"] = std::move(shape);
   return made;
 }

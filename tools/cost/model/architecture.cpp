@@ -19,11 +19,11 @@ void architecture::add(layer const& l) {
 bool architecture::freezes_any() const {
   for (tower const& t : towers)
     if (t.is_frozen) return true;
-  return !(frozen == frozen_parts{});
+  return !(frozen == frozen_parts{}) || alone != updated_alone::none;
 }
 
 int architecture::first_trained() const {
-  if (lora.are_any() || trains_embedding()) return 0;
+  if (lora.are_any() || alone != updated_alone::none || trains_embedding()) return 0;
   for (tower const& t : towers)
     if (trains(t)) return 0;
   int first = 0;
@@ -199,6 +199,21 @@ inline double tables(architecture const& a) {
 
 }  // namespace architecture_detail
 
+double expert_updated_alone(architecture const& a, feed_forward const& f) {
+  return a.alone == updated_alone::biases ? f.beside_expert : 0;
+}
+
+double layer_updated_alone(architecture const& a, layer const& l) {
+  if (a.alone == updated_alone::norms) return l.mix.norms + l.cross.norms + l.feed.norms;
+  if (a.alone == updated_alone::biases) return l.mix.biases + l.cross.biases + l.feed.biases;
+  return 0;
+}
+
+double beside_updated_alone(architecture const& a) {
+  if (a.alone == updated_alone::none) return 0;
+  return a.alone == updated_alone::norms ? a.norms : a.biases;
+}
+
 double prediction_parameters(architecture const& a) {
   if (a.predictions <= 0) return 0;
   double const block =
@@ -222,6 +237,13 @@ double trained_parameters(architecture const& a) {
     double trained = adapter_parameters(a) + (a.trains_embedding() ? a.table_parameters() : 0)
                      + (a.trains_head() ? a.head_parameters() : 0);
     for (tower const& each : a.towers) trained += tower_trained_parameters(a, each);
+    return trained;
+  }
+  if (a.alone != updated_alone::none) {
+    double trained = beside_updated_alone(a);
+    for (int i = 0; i < a.layer_count(); ++i)
+      trained +=
+          layer_updated_alone(a, a.at(i)) + a.at(i).feed.experts * expert_updated_alone(a, a.at(i).feed);
     return trained;
   }
   double frozen = 0;

@@ -54,6 +54,20 @@ inline void add_tower(architecture const& a, std::size_t number, layout sizes, h
   }
 }
 
+// Parameters of a kind are updated, and no others.
+inline void update_alone(architecture const& a, layout const& sizes, stage const& s,
+                         held_parameters& held) {
+  parameter_counts own{.dense = s.has_head ? beside_updated_alone(a) : 0};
+  for (int i = s.first; i < s.first + s.count; ++i) {
+    layer const& l = a.at(i);
+    own.dense += layer_updated_alone(a, l);
+    own.expert += l.feed.experts * expert_updated_alone(a, l.feed) / sizes.expert / sizes.expert_tensor;
+  }
+  if (a.has_other_gradients)
+    held.unused = {.dense = held.trained.dense - own.dense, .expert = held.trained.expert - own.expert};
+  held.trained = own;
+}
+
 }  // namespace held_parameters_detail
 
 held_parameters held_by_stage(architecture const& a, layout const& sizes, stage const& s) {
@@ -90,6 +104,7 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
     held.packed.add(packed_matrix(a.lora, head.dense, head_rows(a, sizes.tensor)));
   if (s.has_head && !(a.is_tied && s.has_embedding))
     add(head, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
+  if (a.alone != updated_alone::none) held_parameters_detail::update_alone(a, sizes, s, held);
   return held;
 }
 

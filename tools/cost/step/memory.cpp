@@ -69,7 +69,8 @@ inline double layers_at_work(question const& q, held_parameters const& held, dou
         2 * (packs ? adapter_parameters(q.model, l) : layer_matrices(q.model, l, l.feed.experts))
         / q.layout.tensor;
     read = max_of(read, matrices + packed_in(q.model, l, q.layout.tensor).codes);
-    summed = max_of(summed, matrices);
+    summed = max_of(
+        summed, q.model.alone == updated_alone::none ? matrices : 2 * layer_updated_alone(q.model, l));
   }
   if (q.layout.sharding == sharding::gradients) return held.gathered_bytes() + 2 * summed;
   if (q.layout.offload.weights != offloaded_weights::none)
@@ -115,6 +116,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
       double const shards = held.trained.dense / ranks + held.trained.expert / expert_ranks;
       part.gradients = min_of(part.gradients, gradient_bytes(q, s, value) * (shards + 2 * needs.summed));
     }
+    part.gradients += value * held.unused.both();
     double const updated =
         held.trained.dense / (splits ? ranks : 1) + held.trained.expert / (splits ? expert_ranks : 1);
     part.optimizer = leaves ? 0 : moments * updated;

@@ -107,7 +107,10 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
   if (s.is_plain) {
     int trained = 0;
     for (int i = 0; i < q.model.layer_count(); ++i)
-      trained += q.model.frozen.has_layer(i) && !q.model.lora.are_any() ? 0 : 1;
+      trained += q.model.gradients_of(i, 0) != gradient_kind::all && !q.model.lora.are_any()
+                         && q.model.alone == updated_alone::none
+                     ? 0
+                     : 1;
     for (tower const& each : q.model.towers)
       trained += q.model.trains(each) ? static_cast<int>(each.layers.size()) : 0;
     double const layers = 1.0 * trained / q.layout.pipeline;

@@ -25,6 +25,10 @@ struct frozen_parts {
   friend bool operator==(frozen_parts const&, frozen_parts const&) = default;
 };
 
+// Parameters of a kind that alone are updated: those of norms, or biases, also of norms (BitFit, Zaken
+// et al. 2022).
+enum class updated_alone : unsigned char { none, norms, biases };
+
 // The gradients that a backward takes in a layer: all; of inputs alone, because its parameters are
 // frozen; or none, because nothing before it trains either.
 enum class gradient_kind : unsigned char { all, inputs, none };
@@ -33,10 +37,11 @@ enum class gradient_kind : unsigned char { all, inputs, none };
 struct architecture {
   double hidden = 0;
   double vocabulary = 0;
-  double embedding = 0;  // width of the embedding's rows; 0: hidden
-  bool is_tied = false;  // the head has the embedding's weights
-  double outputs = -1;   // rows of a head of its own, as a reward model's; -1: logits
-  double beside = 0;     // positions, norms before and after the layers, bias of the head
+  double embedding = 0;          // width of the embedding's rows; 0: hidden
+  bool is_tied = false;          // the head has the embedding's weights
+  double outputs = -1;           // rows of a head of its own, as a reward model's; -1: logits
+  double beside = 0;             // positions, norms before and after the layers, bias of the head
+  double norms = 0, biases = 0;  // of these; biases of norms are in both
 
   std::vector<layer> kinds;  // distinct ones
   std::vector<int> layers;   // the kind of each
@@ -48,6 +53,9 @@ struct architecture {
   std::vector<tower> towers;  // in the order in which they run
 
   frozen_parts frozen;
+  // Everything else is frozen, or has gradients that no optimizer takes.
+  updated_alone alone = updated_alone::none;
+  bool has_other_gradients = false;
   adapters lora;  // with these, everything else is frozen, but for tables that train beside them
 
   int layer_count() const { return static_cast<int>(layers.size()); }
@@ -110,6 +118,12 @@ double cross_matrices(architecture const& a, mixer const& m);
 
 // Counts this many of its routed experts.
 double layer_matrices(architecture const& a, layer const& l, double experts);
+
+// Parameters that alone are updated: of one expert of a layer, of the rest of it, and of what is beside
+// the layers. 0 where all are.
+double expert_updated_alone(architecture const& a, feed_forward const& f);
+double layer_updated_alone(architecture const& a, layer const& l);
+double beside_updated_alone(architecture const& a);
 
 // Parameters of the predictors of further tokens, which published counts leave out.
 double prediction_parameters(architecture const& a);

@@ -31,7 +31,8 @@ struct mixer {
   double steps = 0;  // columns for step sizes and decays
   double rank = 0;   // rank of Mamba-1, which makes keys and steps from its channels
 
-  double beside = 0;  // parameters of norms, biases and convolutions
+  double beside = 0;             // parameters of norms, biases and convolutions
+  double norms = 0, biases = 0;  // of these; biases of norms are in both
 
   friend constexpr bool operator==(mixer const&, mixer const&) = default;
 };
@@ -53,8 +54,9 @@ struct feed_forward {
   // any.
   double groups = 0, chosen_groups = 0;
 
-  double beside = 0;         // parameters of norms, biases and gates
-  double beside_expert = 0;  // biases of one expert
+  double beside = 0;             // parameters of norms, biases and gates
+  double norms = 0, biases = 0;  // of these, without those of experts; biases of norms are in both
+  double beside_expert = 0;      // biases of one expert
 
   friend constexpr bool operator==(feed_forward const&, feed_forward const&) = default;
 };

@@ -25,7 +25,8 @@ struct parameter_counts {
 // The parameters of one device.
 struct held_parameters {
   parameter_counts all;
-  parameter_counts trained;   // not frozen
+  parameter_counts trained;   // updated
+  parameter_counts unused;    // have gradients that no optimizer takes
   parameter_counts backward;  // used by a backward
   packed_weights packed;      // among the frozen ones
 
@@ -33,6 +34,7 @@ struct held_parameters {
   void add(held_parameters const& other) {
     all.add(other.all);
     trained.add(other.trained);
+    unused.add(other.unused);
     backward.add(other.backward);
     packed.add(other.packed);
   }

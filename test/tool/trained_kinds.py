@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What trains beside frozen weights has the parameters that peft gives it, and a step has the operations that PyTorch counts.
+
+usage: trained_kinds.py ASHLAR
+
+Norms and biases alone. Skipped (77) without peft, transformers and PyTorch.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import torch
+    from peft import LNTuningConfig, get_peft_model
+    from torch.utils.flop_counter import FlopCounterMode
+    from transformers import AutoConfig, AutoModelForCausalLM
+except ImportError:
+    sys.exit(77)
+
+ASHLAR = sys.argv[1]
+TOKENS = 64
+WIDE = {"num_hidden_layers": 4, "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+        "vocab_size": 512, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+OLDER = {"vocab_size": 512, "hidden_size": 256, "n_embd": 256, "n_layer": 4, "n_head": 4, "num_hidden_layers": 4, "num_attention_heads": 4, "ffn_dim": 1024,
+         "word_embed_proj_dim": 256, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+MODELS = {"llama": WIDE, "mistral": WIDE, "bloom": OLDER, "gpt2": OLDER, "opt": OLDER, "starcoder2": WIDE}
+# Biases before a layer's first product make it take gradients of its inputs, as all others do.
+BIASES = ["bloom", "gpt2", "opt", "starcoder2"]
+
+
+def model_of(kind: str, folder: str):
+    config = AutoConfig.for_model(kind, **MODELS[kind])
+    file = Path(folder) / "config.json"
+    file.write_text(json.dumps(config.to_dict(), default=str))
+    return AutoModelForCausalLM.from_config(config, attn_implementation="eager"), file
+
+
+def operations(model) -> int:
+    """Of a forward and a backward. Both have the work of attention in full."""
+    counter = FlopCounterMode(display=False)
+    with counter:
+        ids = torch.zeros((1, TOKENS), dtype=torch.long)
+        model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+    return counter.get_total_flops()
+
+
+def trained(model) -> int:
+    return sum(one.numel() for one in model.parameters() if one.requires_grad)
+
+
+def predicted(config: Path, *more: str) -> dict:
+    line = [ASHLAR, "predict", "--model", str(config), "--cluster", "1xH100", "--sequence", str(TOKENS), "--batch", "1", *more, "--as", "json"]
+    ran = subprocess.run(line, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    answer = json.loads(ran.stdout)
+    answer["operations"] = answer["tflops_per_device"] * 1e12 * answer["step_seconds"]
+    return answer
+
+
+def must_save(kind: str, alone, whole, model, answer: dict, all_train: dict) -> None:
+    """The operations that a step has less than one in which all trains."""
+    less, expected = all_train["operations"] - answer["operations"], operations(whole) - operations(model)
+    assert answer["trained_parameters"] == trained(model), (kind, alone, answer["trained_parameters"], trained(model))
+    assert abs(less - expected) < 0.01 * expected, (kind, alone, less, expected)
+
+
+def check_vectors(kind: str, folder: str) -> None:
+    whole, file = model_of(kind, folder)
+    all_train = predicted(file)
+    norms = [name for name, one in whole.named_modules() if "norm" in type(one).__name__.lower()]
+    tuned = get_peft_model(model_of(kind, folder)[0], LNTuningConfig(target_modules=norms))
+    must_save(kind, "norms", whole, tuned, predicted(file, "--train-only", "norms"), all_train)
+    if kind not in BIASES:
+        return
+    model, _ = model_of(kind, folder)
+    for name, one in model.named_parameters():
+        one.requires_grad_("bias" in name)
+    must_save(kind, "biases", whole, model, predicted(file, "--train-only", "biases"), all_train)
+    unfrozen = predicted(file, "--train-only", "biases,unfrozen")
+    assert unfrozen["trained_parameters"] == trained(model) and abs(unfrozen["operations"] / all_train["operations"] - 1) < 1e-9, (kind, unfrozen)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in MODELS:
+            check_vectors(kind, folder)
+    print(f"{len(MODELS)} types with norms alone, {len(BIASES)} with biases alone")
+
+
+main()
