@@ -32,6 +32,10 @@ NEOX = {"pipe_parallel_size": 2, "model-parallel-size": 4, "num_layers": 80, "hi
         "use_bias_in_attn_linear": False, "activation": "swiglu", "mlp_multiple_of": 256, "vocab_size": 32000, "tokenizer_type": "HFTokenizer",
         "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 1}}
 
+INTERNVL = f"{LLAMA} --force_image_size 448 --down_sample_ratio 0.5 --ps_version v2"
+POLICY = {"model_name": "a/b", "train_global_batch_size": 128, "train_micro_batch_size": 2, "max_total_sequence_length": 1024,
+          "precision": "bfloat16"}
+
 # A script: the commands that it starts.
 RECORDED = {
     "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
@@ -95,6 +99,14 @@ WRITTEN = {
         "towers.2.is_undivided": True, "megatron.num-layers": None, "megatron.seq-length": None},
     f"torchrun train.py {GPT} --language-model-type nemotron5-8b --vision-model-type radio --img-h 512 --img-w 512 --patch-dim 16 "
     "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
+    f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_llm True --freeze_backbone True --freeze_mlp False": {
+        "program.freeze": "vision_tower,embedding,head,layers", "layout.recompute": "full", "unknown": None},
+    f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_llm True --freeze_backbone True --freeze_mlp True --use_llm_lora 16": {
+        "program.freeze": "vision_tower,multi_modal_projector", "program.lora": "16,all"},
+    f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_backbone True --use_llm_lora 16": {
+        "program.lora": "16,all,whole=multi_modal_projector"},
+    f"torchrun internvl_chat_mpo.py {INTERNVL} --grad_checkpoint False --use_packed_ds True --max_packed_tokens 4096": {
+        "program.frozen_forwards": 1, "batch.sequence": 4096, "batch.micro_batch": 4, "layout.recompute": None},
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --mm_vision_select_layer -2": {
         "program.freeze": "vision_tower", "unknown": None},
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --tune_mm_mlp_adapter True": {
@@ -247,6 +259,10 @@ REFUSED = {
     "megatron sft --model a/b --quant_method bnb --quant_bits 4": "Megatron-Core has no packed weights",
     f"torchrun sft.py {LLAMA} --use_badam true": "use_badam: only the state of Adam",
     f"torchrun sft.py {LLAMA} --train_mode qlora": "train_mode: adapters by a program",
+    f"torchrun internvl_chat_finetune.py {INTERNVL} --unfreeze_vit_layers -8": "a part of the tower trains",
+    f"torchrun own.py {LLAMA} --tune_vision false": "tune_vision: which parts train",
+    f"torchrun own.py {LLAMA} --freeze_backbone True": "freeze_backbone: which parts train",
+    f"torchrun own.py {LLAMA} --use_grad_checkpointing True": "use_grad_checkpointing: recomputation by a name",
     f"torchrun sft.py {LLAMA} --lora_rank 8": "adapters by a program of its own",
     f"torchrun run_iterative.py {LLAMA} --reward_model_name_or_path a/b": "runs a second model",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
@@ -353,6 +369,22 @@ RECIPES = [
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True},
      {"unknown.0": "how ranks share the state, which the launcher says: taken to be --sharding none"}),
     ({"compute_environment": "LOCAL_MACHINE", "distributed_type": "FSDP"}, "is accelerate's"),
+    ({"sft": {"max_num_steps": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True, "tensor_parallel_size": 4, "sequence_parallel": True,
+      "activation_checkpointing": True}}},
+     {"layout.sharding": "full", "layout.tensor": 4, "layout.recompute": "full", "program.sequence_parallel": "on", "batch.sequences": 128,
+      "batch.micro_batch": 2, "batch.sequence": 1024, "unknown": None}),
+    ({"dpo": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": False}, "megatron_cfg": {"enabled": True,
+      "tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 4, "expert_model_parallel_size": 1, "activation_checkpointing": True,
+      "recompute_granularity": "selective", "optimizer": {"optimizer": "adam", "use_distributed_optimizer": True}}}},
+     {"batch.sequences": 256, "batch.micro_batch": 4, "layout.pipeline": 4, "layout.sharding": "optimizer", "layout.recompute": "core_attn",
+      "program.frozen_forwards": None, "unknown": None}),
+    ({"rm": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True, "cpu_offload": True}}},
+     {"program.head": "1", "batch.micro_batch": 4, "layout.offload_weights": "own"}),
+    ({"grpo": {"seed": 1}, "cluster": {"num_nodes": 8, "gpus_per_node": 8}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True},
+      "sequence_packing": {"enabled": True, "train_mb_tokens": 8192}, "generation": {"colocated": {"enabled": False, "resources": {"num_nodes": 4}}}}},
+     {"batch.micro_batch": 4, "notes.1": "launched on 4 x 8 devices", "unknown.0": "policy.sequence_packing (micro-batches of 8192 tokens)"}),
+    ({"grpo": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True}, "optimizer": {"name": "torch.optim.SGD"}}}, "only Adam's state"),
+    ({"distillation": {"seed": 1}, "policy": POLICY}, "a teacher runs beside"),
 ]
 
 
@@ -436,6 +468,24 @@ def check_recipes(folder):
     assert run["layout"]["sharding"] == "gradients" and run["megatron"]["num_layers"] == 40, said
 
 
+def check_inheritance(folder):
+    """A recipe of NeMo RL says how it differs from files that begin as others."""
+    inner = {"enabled": True, "tensor_parallel_size": 4, "activation_checkpointing": True}
+    files = {"base.json": {"sft": {"seed": 1}, "cluster": {"num_nodes": 1}, "policy": {**POLICY, "dtensor_cfg": inner}},
+             "more/mid.json": {"defaults": "../base.json", "policy": {"train_global_batch_size": 64}},
+             "more/own.json": {"defaults": ["./mid.json"], "policy": {"dtensor_cfg": {"_override_": True, "enabled": True}}},
+             "more/loop.json": {"defaults": "loop.json", "policy": {}}}
+    for name, tree in files.items():
+        Path(folder, name).parent.mkdir(exist_ok=True)
+        Path(folder, name).write_text(json.dumps(tree))
+    run, said = read("recipe", folder, [str(Path(folder, "more/own.json"))])
+    assert run is not None, said
+    found = [part(run, name) for name in ("batch.sequences", "batch.sequence", "layout.tensor", "layout.recompute")]
+    assert found == [64, 1024, 1, None], found
+    run, said = read("recipe", folder, [str(Path(folder, "more/loop.json"))])
+    assert run is None and "more than 32 files" in said, said
+
+
 def check_parameters(folder):
     for words, count in COUNTED.items():
         run, said = of_script(folder, f"torchrun pretrain_gpt.py {words}")
@@ -470,6 +520,7 @@ def main():
         check_scripts(folder)
         check_missing_texts(folder)
         check_recipes(folder)
+        check_inheritance(folder)
         check_parameters(folder)
         check_patterns(folder)
     print(f"{len(RECORDED) + len(WRITTEN) + len(REFUSED)} scripts, {len(RECIPES)} configurations")

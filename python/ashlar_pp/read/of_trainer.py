@@ -10,6 +10,7 @@ from typing import Any
 
 from .heads import head_of, read_head
 from .launchers import Training
+from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
 from .optimizers import add_optimizer
 from .preferences import (
@@ -24,7 +25,14 @@ from .preferences import (
 )
 from .run_file import Run, Unreadable, add_frozen_towers
 from .trained_parts import add_unfrozen
-from .trainer_adapters import NO, read_adapters, read_packed, read_saved, refuse_unknown
+from .trainer_adapters import (
+    NO,
+    read_adapters,
+    read_packed,
+    read_saved,
+    refuse_own_words,
+    refuse_unknown,
+)
 from .trainer_sharing import read_sharing
 from .values import Values, found, read_file, sorted_out
 
@@ -179,6 +187,9 @@ def of_arguments(
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
     is_of_llava = add_tower(v, run)
+    is_internvl = is_of_internvl(v)
+    if is_internvl:
+        add_parts(v, run)
     is_of_pairs = read_head(v, run)
     if not is_of_llava:
         read_adapters(v, run)
@@ -197,7 +208,7 @@ def of_arguments(
                 flag="freeze_language_model",
             )
     name = v.word(*_MODEL)
-    if name:
+    if name and not is_internvl:
         run.model = local_model(name, folder)
         if run.model is None:
             run.notes.append(
@@ -207,7 +218,7 @@ def of_arguments(
     length = v.get(*_LENGTH)
     if is_of_rewards(kind):
         add_length(v, run)
-    elif length is not None:
+    elif length is not None and "sequence" not in run.batch:
         run.batch["sequence"] = v.number(*_LENGTH)
     run.notes.append("all sequences are taken to be of full length")
     micro = v.number(*_MICRO, default=8 if not v.get("deepspeed_config") else 0)
@@ -232,6 +243,7 @@ def of_arguments(
         add_preference(run, kind)
         v.asked.update((*OF_PREFERENCES, "stage"))
     refuse_unknown(v, run)
+    refuse_own_words(v)
     quiet = [*_QUIET, *(OF_GENERATION if is_of_rewards(kind) else ())]
     run.not_read, unknown = sorted_out(v.rest(), quiet)
     run.unknown.extend(unknown)

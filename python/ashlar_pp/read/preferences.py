@@ -18,7 +18,9 @@ _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
 _OF_REWARDS = ("grpo", "rloo")
 _KINDS = (*_OF_PAIRS, "kto", *_OF_REWARDS)
 # A program that trains so by its name, as TRL's examples.
-_NAMES = re.compile(r"(?:^|[_/-])(dpo|cpo|orpo|simpo|kto|grpo|rloo)(?:v\d)?(?![a-z])")
+_NAMES = re.compile(
+    r"(?:^|[_/-])(dpo|cpo|mpo|orpo|simpo|kto|grpo|rloo)(?:v\d)?(?![a-z])"
+)
 
 # Programs of their own name the models that run beside the one that trains.
 _OTHER_MODELS = re.compile(
@@ -57,6 +59,8 @@ def preference_of(given: Mapping[str, Any], program: str) -> str:
         return "kto"
     named = _NAMES.search(program)
     kind = str(given.get("rl") or given.get("rlhf_type") or (named[1] if named else ""))
+    if kind == "mpo":  # DPO's loss beside two others (Wang et al. 2024)
+        kind = "dpo"
     if not kind and given.get("reward_funcs") and given.get("num_generations"):
         return "grpo"
     return kind if kind in _KINDS else ""

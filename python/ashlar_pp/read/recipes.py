@@ -13,6 +13,7 @@ from . import (
     of_lingua,
     of_litgpt,
     of_nanotron,
+    of_nemo_rl,
     of_neox,
     of_olmo,
     of_oumi,
@@ -43,6 +44,7 @@ _READERS: list[
         of_lingua,
         of_factory,
         of_oumi,
+        of_nemo_rl,
     )
 ]
 _READERS.append((oumi_run.is_job, oumi_run.of_job))
@@ -94,8 +96,8 @@ def run_of_recipe(
         )
     raise Unreadable(
         f"{path} is of no kind that is read here: nanotron, verl, Primus, "
-        "Megatron-Bridge, NeMo, torchtitan, DeepSpeed, Megatron-LM, GPT-NeoX, OLMo, "
-        "LitGPT, llm-foundry, torchtune, oumi, VeOmni, lingua, or the Trainer of "
+        "Megatron-Bridge, NeMo, NeMo RL, torchtitan, DeepSpeed, Megatron-LM, GPT-NeoX, "
+        "OLMo, LitGPT, llm-foundry, torchtune, oumi, VeOmni, lingua, or the Trainer of "
         "transformers"
     )
 

@@ -85,6 +85,34 @@ def refuse_unknown(v: Values, run: Run) -> None:
             )
 
 
+# Programs of their own say so which parts train, and what is recomputed.
+_PARTS = re.compile(r"(^|_)(un)?(freeze|frozen)(_|$)|(^|_)tune_|(^|_)trainable_")
+_AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|recompute")
+
+
+def refuse_own_words(v: Values) -> None:
+    """Arguments of a program's own that say what trains or what is kept, which nothing
+    has read."""
+    told = set(v.rest())
+    for key in v.all:
+        if key in v.asked:
+            continue
+        if key in told and _AGAIN.search(key):
+            raise Unreadable(
+                f"{key}: recomputation by a name of the program's own; --set "
+                f"gradient_checkpointing=true --set {key}=false says it",
+                flag=key,
+            )
+        # A part that is not tuned is frozen.
+        if _PARTS.search(key) and (key in told or key.startswith("tune_")):
+            raise Unreadable(
+                f"{key}: which parts train, by a name of the program's own; without it "
+                "the run is read, and --freeze or --train-only of ashlar predict says "
+                "what trains",
+                flag=key,
+            )
+
+
 def _usual_places(run: Run) -> list[str]:
     """peft's own for Llama and most decoders of its kind (utils/constants.py)."""
     run.unknown.append(

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from .inherited import plain
 from .run_file import Unreadable
 
 
@@ -41,23 +42,7 @@ def composed(name: str, words: Sequence[str]) -> Any:
             hydra.initialize_config_dir(str(folder), version_base=None),
         ):
             made = hydra.compose(config_name=name, overrides=overrides)
-        return _plain(omegaconf.to_container(made, resolve=False), made)
+        return plain(omegaconf.to_container(made, resolve=False), made)
     except Exception as error:  # of its grammar, and of keys that are not there
         reason = str(error).strip().split("\n")[0]
         raise Unreadable(f"verl's {name} stops at these words: {reason}") from None
-
-
-def _plain(tree: Any, config: Any) -> Any:
-    """Resolved value by value: some need an environment that is not here."""
-    if not isinstance(tree, dict):
-        return tree
-    made = {}
-    for key in tree:
-        try:
-            value = config[key]
-        except Exception:  # a value that is missing, or whose resolver is
-            value = None
-        is_inner = hasattr(value, "items")
-        plain = list(value) if type(value).__name__ == "ListConfig" else value
-        made[key] = _plain(tree[key], value) if is_inner else plain
-    return made

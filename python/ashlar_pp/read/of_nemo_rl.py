@@ -1,0 +1,294 @@
+"""NeMo RL (examples/configs): the step that trains its policy, by FSDP of PyTorch or by
+Megatron-Core."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from .adapters import lora_words
+from .inherited import inherited
+from .of_trainer import local_model
+from .optimizers import add_fact
+from .preferences import double_batch
+from .run_file import Run, Unreadable, add_frozen_towers
+from .values import Values, packed, sorted_out
+
+_D, _M = "policy.dtensor_cfg.", "policy.megatron_cfg."
+# In the order in which they are looked for, with what they are.
+_KINDS = ("distillation", "ppo", "grpo", "dpo", "rm", "sft")
+_SECTIONS = {
+    *_KINDS,
+    *"defaults policy cluster checkpointing logger data data_plane env loss_fn".split(),
+    *"value value_loss_fn generation tokenizer teacher teachers async_rl eval".split(),
+    *"on_policy_distillation reward_penalties".split(),
+}
+_MOMENTS = {"exp_avg_dtype": "first-moment", "exp_avg_sq_dtype": "second-moment"}
+_BITS = {
+    "torch.float32": "32-bit",
+    "torch.float16": "16-bit",
+    "torch.bfloat16": "16-bit",
+}
+_SECOND = {
+    "distillation": "a teacher runs beside the model that trains",
+    "on_policy_distillation": "a teacher runs beside the model that trains",
+    "teacher": "a teacher runs beside the model that trains",
+    "teachers": "a teacher runs beside the model that trains",
+}
+_QUIET = """
+    checkpointing. logger. data. data_plane. env. eval. cluster. grpo. dpo. sft. rm.
+    ppo.    loss_fn. value_loss_fn. async_rl. reward_penalties. generation. tokenizer.
+    policy.tokenizer. policy.generation policy.scheduler policy.logprob_
+    policy.max_grad_norm policy.make_sequence policy.offload_optimizer_for_logprob
+    policy.hf_config_overrides policy.refit policy.optimizer. policy.quant_
+    policy.router_replay policy.sequence_packing policy.dynamic_batching policy.is_vlm
+    policy.draft. policy.reward_model_cfg policy.dtensor_cfg._v2
+    policy.dtensor_cfg.env_vars policy.dtensor_cfg.clear_cache
+    value. policy.dtensor_cfg.lora_cfg. policy.dtensor_cfg.automodel_kwargs.
+    policy.dtensor_cfg.defer
+    policy.megatron_cfg.scheduler policy.megatron_cfg.env_vars
+    policy.megatron_cfg.checkpoint policy.megatron_cfg.peft. policy.megatron_cfg.moe_
+    policy.megatron_cfg.optimizer. policy.megatron_cfg.distributed_data_parallel_config.
+    policy.megatron_cfg.empty policy.megatron_cfg.force policy.megatron_cfg.pipeline_dt
+    policy.megatron_cfg.converter policy.megatron_cfg.use_gloo
+    policy.megatron_cfg.track_moe policy.megatron_cfg.fused_linear
+    policy.megatron_cfg.mtp_ policy.megatron_cfg.clear policy.megatron_cfg.recompute_
+    policy.megatron_cfg.cuda_graph_warmup policy.megatron_cfg.cuda_graph_modules
+    policy.megatron_cfg.fp8_cfg. policy.megatron_cfg.bias_activation_fusion
+    policy.megatron_cfg.apply_rope_fusion policy.megatron_cfg.attention_backend
+    policy.megatron_cfg.gradient_accumulation_fusion policy.train_iters
+""".split()
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    """Recipes name the file that they begin as; those that begin no other have a
+    policy."""
+    policy = tree.get("policy")
+    is_own = isinstance(policy, Mapping) and bool(
+        {"train_global_batch_size", "dtensor_cfg", "megatron_cfg"} & set(policy)
+    )
+    return is_own or ("defaults" in tree and set(tree) <= _SECTIONS)
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    whole = inherited(tree, path)
+    kind = next((each for each in _KINDS if whole.get(each)), "")
+    for key, why in _SECOND.items():
+        if whole.get(key):
+            raise Unreadable(f"{path}: {key}: {why}", flag=key)
+    if not kind or not isinstance(whole.get("policy"), Mapping):
+        raise Unreadable(f"{path}: it says no policy and no way to train one")
+    v = Values(whole, str(path))
+    run = Run()
+    if v.flag("policy.draft.enabled") or v.get("policy.quant_cfg"):
+        raise Unreadable(f"{path}: policy.draft, policy.quant_cfg: another model")
+    name = v.word("policy.model_name")
+    run.model = local_model(name, path.parent)
+    if run.model is None:
+        run.notes.append(
+            f"the model is {name}, which is not on this machine: give --model to "
+            "ashlar predict"
+        )
+    is_megatron, is_fsdp = v.flag(_M + "enabled"), v.flag(_D + "enabled")
+    if is_megatron and is_fsdp:
+        raise Unreadable(f"{path}: megatron_cfg and dtensor_cfg are both on")
+    run.program["precision"] = {
+        "bfloat16": "bf16",
+        "float16": "fp16",
+        "float32": "fp32",
+    }.get(v.word("policy.precision", default="bfloat16"), "")
+    if not run.program["precision"]:
+        raise Unreadable(f"{path}: policy.precision is not known")
+    (_read_megatron if is_megatron else _read_fsdp)(v, run)
+    _read_batch(v, run, is_megatron)
+    _add_kind(kind, v, run)
+    prefix = _D if is_megatron else _M
+    rest = [key for key in v.rest() if not key.startswith(prefix)]
+    run.not_read, unknown = sorted_out(rest, _QUIET)
+    run.unknown.extend(unknown)
+    return run
+
+
+def _read_batch(v: Values, run: Run, is_megatron: bool) -> None:
+    length = v.number("policy.max_total_sequence_length")
+    samples = v.number("policy.train_global_batch_size")
+    micro = v.number("policy.train_micro_batch_size", default=1)
+    nodes, devices = _training_devices(v)
+    run.notes.append(f"launched on {nodes} x {devices} devices")
+    for key in ("policy.sequence_packing", "policy.dynamic_batching"):
+        if not v.flag(key + ".enabled"):
+            continue
+        most = v.number(key + ".train_mb_tokens", default=length * micro)
+        run.unknown.append(f"{key} (micro-batches of {most} tokens)")
+        below = math.prod(
+            int(run.layout.get(name, 1)) for name in ("tensor", "pipeline", "context")
+        )
+        ranks = nodes * devices // below
+        each = samples // ranks if ranks and samples % ranks == 0 else samples
+        micro = packed(each, most // length)
+    run.batch = {"sequence": length, "sequences": samples, "micro_batch": micro}
+
+
+def _training_devices(v: Values) -> tuple[int, int]:
+    """Nodes, and devices of each, that are not set aside for generation
+    (nemo_rl/algorithms/grpo.py)."""
+    nodes = v.number("cluster.num_nodes", default=1)
+    devices = v.number("cluster.gpus_per_node", default=1)
+    key = "policy.generation.colocated."
+    if v.get(key + "enabled") is None or v.flag(key + "enabled"):
+        return nodes, devices
+    if nodes == 1:
+        return 1, devices - v.number(key + "resources.gpus_per_node", default=0)
+    return nodes - v.number(key + "resources.num_nodes", default=0), devices
+
+
+def _add_kind(kind: str, v: Values, run: Run) -> None:
+    if kind in ("grpo", "ppo"):
+        run.notes.append(
+            "NeMo RL: one update of its policy, with prompts and answers of full "
+            "length; no generation, and no log-probabilities of other models"
+        )
+        return
+    run.notes.append("all sequences are taken to be of full length")
+    if kind == "sft":
+        return
+    double_batch(run)
+    run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
+    if kind == "rm":
+        run.program["head"] = "1"
+        return
+    run.notes.append(
+        "the reference's forwards run before the update, and are not in the run"
+    )
+
+
+def _add_adapters(v: Values, run: Run, prefix: str) -> None:
+    if not v.flag(prefix + "enabled"):
+        return
+    targets = v.get(prefix + "target_modules")
+    if v.flag(prefix + "match_all_linear") or not targets:
+        targets = "all"
+        run.unknown.append(
+            f"{prefix}target_modules: every linear layer has adapters, and nothing "
+            "says whether the head, or experts, are among them"
+        )
+    run.program["lora"] = lora_words(v.number(prefix + "dim"), targets)
+
+
+def _read_fsdp(v: Values, run: Run) -> None:
+    run.layout = {
+        "tensor": v.number(_D + "tensor_parallel_size", default=1),
+        "context": v.number(_D + "context_parallel_size", default=1),
+        "sharding": "full",
+    }
+    expert = v.number(_D + "expert_parallel_size", default=1)
+    if expert > 1:
+        run.layout["expert"] = expert
+        run.unknown.append(f"{_D}expert_parallel_size: how experts' state is shared")
+    if v.get(_D + "dp_replicate_size") not in (None, 1):
+        raise Unreadable(
+            f"{_D}dp_replicate_size: say the ranks that share weights to ashlar "
+            "predict by --sharding full --shard-ranks N"
+        )
+    if v.flag(_D + "cpu_offload"):
+        run.layout["offload_weights"] = "own"
+    if v.flag(_D + "activation_checkpointing"):
+        run.layout["recompute"] = "full"
+    if v.flag(_D + "sequence_parallel") and run.layout["tensor"] > 1:
+        run.program["sequence_parallel"] = "on"
+    if v.get(_D + "custom_parallel_plan"):
+        run.unknown.append(f"{_D}custom_parallel_plan: what tensor ranks share")
+    freezes = _D + "automodel_kwargs.freeze_config."
+    if v.flag(freezes + "freeze_language_model"):
+        raise Unreadable(f"{freezes}freeze_language_model: towers train alone")
+    names = ("freeze_vision_tower", "freeze_audio_tower")
+    said = [name for name in names if v.get(freezes + name) is not None]
+    add_frozen_towers(run, {name: v.flag(freezes + name) for name in said})
+    _add_adapters(v, run, _D + "lora_cfg.")
+    if run.program.get("lora"):
+        run.unknown.append("frozen weights beside adapters are in 32 bits")
+    name = v.word("policy.optimizer.name", default="torch.optim.AdamW")
+    if not name.endswith(("AdamW", "Adam", "FusedAdam")):
+        raise Unreadable(f"policy.optimizer.name {name}: only Adam's state is counted")
+    # Transformer Engine adds weights of 32 bits only beside ones of 16.
+    for part, fact in _MOMENTS.items():
+        bits = v.word("policy.optimizer.kwargs." + part, default="torch.float32")
+        if bits not in _BITS:
+            raise Unreadable(f"policy.optimizer.kwargs.{part} {bits} is not counted")
+        add_fact(run, fact + "=" + _BITS[bits])
+
+
+def _read_megatron(v: Values, run: Run) -> None:
+    run.layout = {
+        "tensor": v.number(_M + "tensor_model_parallel_size", default=1),
+        "pipeline": v.number(_M + "pipeline_model_parallel_size", default=1),
+        "context": v.number(_M + "context_parallel_size", default=1),
+        "expert": v.number(_M + "expert_model_parallel_size", default=1),
+        "sharding": "optimizer",
+    }
+    if v.number(_M + "expert_tensor_parallel_size", default=1) > 1:
+        run.layout["expert_tensor"] = v.number(_M + "expert_tensor_parallel_size")
+    if run.layout["tensor"] > 1:
+        run.program["sequence_parallel"] = (
+            "on" if v.flag(_M + "sequence_parallel") else "off"
+        )
+    if not v.flag(_M + "optimizer.use_distributed_optimizer", default=True):
+        run.layout["sharding"] = "none"
+    if v.flag(_M + "optimizer.optimizer_cpu_offload"):
+        share = v.get(_M + "optimizer.optimizer_offload_fraction")
+        if share not in (1, 1.0, "1.0", "1"):
+            raise Unreadable(f"{_M}optimizer.optimizer_offload_fraction: not all moves")
+        run.layout["offload_optimizer"] = True
+    _read_stages(v, run)
+    if v.flag(_M + "activation_checkpointing"):
+        parts = v.get(_M + "recompute_modules") or ["core_attn"]
+        is_full = v.word(_M + "recompute_granularity", default="full") == "full"
+        run.layout["recompute"] = "full" if is_full else ",".join(parts)
+    if v.flag(_M + "fp8_cfg.enabled"):
+        run.program["precision"] = "fp8"
+        if v.flag(_M + "fp8_cfg.fp8_param"):
+            run.unknown.append(f"{_M}fp8_cfg.fp8_param: weights in 8 bits")
+    if v.number(_M + "mtp_num_layers", default=0):
+        run.unknown.append(f"{_M}mtp_num_layers: layers that predict further tokens")
+    if v.flag(_M + "fine_grained_activation_offloading"):
+        run.unknown.append(f"{_M}offload_modules: activations that move to the host")
+    if v.word(_M + "cuda_graph_impl", default="none") != "none":
+        run.unknown.append(f"{_M}cuda_graph_impl: what is captured")
+    frozen = [key for key in v.all if key.startswith(_M + "freeze_") and v.flag(key)]
+    for key in frozen:
+        if not key.endswith("freeze_moe_router"):
+            raise Unreadable(f"{key}: a part before the decoder is frozen", flag=key)
+    if v.get(_M + "model_overrides"):
+        run.unknown.append(f"{_M}model_overrides: they may make another model")
+    kind = v.word(_M + "optimizer.optimizer", default="adam")
+    if kind != "adam":
+        raise Unreadable(
+            f"{_M}optimizer.optimizer {kind}: only Adam's state is counted"
+        )
+    _add_adapters(v, run, _M + "peft.")
+
+
+def _read_stages(v: Values, run: Run) -> None:
+    """Megatron's first and last stage may have layers of their own number."""
+    keys = [f"{_M}num_layers_in_{part}_pipeline_stage" for part in ("first", "last")]
+    first, last = (v.number(key, default=0) for key in keys)
+    if not first and not last:
+        return
+    depth = run.model.get("num_hidden_layers") if isinstance(run.model, Mapping) else 0
+    if not isinstance(depth, int) or not depth:
+        told = " and ".join(
+            f"{n} of the {part}" for n, part in ((first, "first"), (last, "last")) if n
+        )
+        run.unknown.append(
+            f"stages have layers of their own number ({told}): --layout says them"
+        )
+        return
+    inner = int(run.layout["pipeline"]) - bool(first) - bool(last)
+    rest = depth - first - last
+    if inner < 1 or rest % inner:
+        raise Unreadable(f"{keys[0]}: {rest} layers do not divide into {inner} stages")
+    counts = [first] * bool(first) + [rest // inner] * inner + [last] * bool(last)
+    run.layout["layout"] = ",".join(map(str, counts))
