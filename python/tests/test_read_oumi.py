@@ -249,7 +249,7 @@ def test_deepspeed(tmp_path):
     assert run.framework == "deepspeed"
     assert run.arguments["zero_optimization"] == {
         "stage": 3,
-        "overlap_comm": True,
+        "overlap_comm": False,
         "reduce_bucket_size": 500_000_000,
         "offload_optimizer": {"device": "cpu"},
     }
@@ -282,6 +282,15 @@ def configs(tmp_path):
     said = tree_of({**FSDP, "fsdp.sharding_strategy": "HYBRID_SHARD"})
     (tmp_path / "configs" / "train.json").write_text(json.dumps(said))
     return tmp_path
+
+
+def test_job_on_one_device(configs):
+    said = tree_of({})
+    (configs / "one.json").write_text(json.dumps(said))
+    job = {**JOB, "num_nodes": None, "run": "oumi train -c one.json"}
+    run = run_of_recipe(job, configs / "job.yaml")
+    assert run.layout == {"recompute": "full", "sharding": "full", "data": 1}
+    assert run.unknown == []
 
 
 def test_job(configs):
@@ -335,6 +344,7 @@ def test_launches(configs):
     assert run.layout["shard_ranks"] == 8
     alone = run_of(launched(configs, f"oumi train {words}"))
     assert "shard_ranks" not in alone.layout
+    assert alone.layout["data"] == 1
     usual = launched(configs, f"torchrun --nproc_per_node 2 -m oumi train {words}")
     assert run_of(usual).batch["micro_batches"] == 2
     told = f"accelerate launch --config_file a.yaml -m oumi train {words}"

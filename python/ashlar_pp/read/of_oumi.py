@@ -94,6 +94,8 @@ def of_recipe(
     kept = {key: value for key, value in given.items() if value is not None}
     run = of_arguments(kept, path.parent, accelerate)
     add_nodes(v, run, path, nodes, devices)
+    if nodes * devices == 1:
+        run.layout["data"] = 1
     if trainer == "OUMI":  # it has no no_sync for FSDP (core/trainers/oumi_trainer.py)
         run.program.pop("scatter_once", None)
     _add_held(v, run, held, given)
@@ -209,7 +211,10 @@ def _add_held(v: Values, run: Run, held: str, given: Mapping[str, Any]) -> None:
     add_fact(run, "main-weights=16-bit")
     if "bit" not in str(given["optim"]) and "paged" not in str(given["optim"]):
         add_fact(run, "first-moment=16-bit,second-moment=16-bit")
-    if run.layout.get("sharding") == "none":
+    if run.layout.get("data") == 1:
+        # A shard of one rank is the whole, in its own format, without a copy.
+        run.layout["sharding"] = "full"
+    elif run.layout.get("sharding") == "none":
         run.unknown.append(
             "weights and gradients in 16 bits without a copy: memory is less than said"
         )

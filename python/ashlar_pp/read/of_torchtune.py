@@ -16,7 +16,8 @@ from .torchtune_model import READ, model_of
 from .values import Values, sorted_out
 
 _QUIET = """
-    output_dir tokenizer. checkpointer. ref_checkpointer. resume_from_checkpoint save_
+    output_dir checkpoint_dir tokenizer. checkpointer. ref_checkpointer. save_
+    resume_from_checkpoint
     dataset. dataset_val. dataset seed shuffle run_val_every_n_steps batch_size_val
     optimizer. lr_scheduler. loss. epochs max_steps_per_epoch clip_grad_norm
     metric_logger. log_ profiler. device custom_sharded_layers low_cpu_ram

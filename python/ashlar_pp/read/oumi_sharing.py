@@ -51,8 +51,8 @@ def add_nodes(
     if not nodes or not devices:
         raise Unreadable(
             f"{path}: fsdp.sharding_strategy {strategy} shares within a node, and "
-            "nothing says its devices: read the job or the script that starts it; "
-            f"--set fsdp.sharding_strategy={_INSIDE[strategy]}, the same on one node"
+            "nothing says its devices, as a job's resources or torchrun's words do; "
+            f"--set fsdp.sharding_strategy={_INSIDE[strategy]} is the same on one node"
         )
     run.layout["shard_ranks"] = devices
 
@@ -66,7 +66,7 @@ def deepspeed_of(v: Values) -> dict[str, Any]:
         return {"deepspeed": v.word("deepspeed.deepspeed_config_path")}
     stage = v.word("deepspeed.zero_stage", default="0").upper().removeprefix("ZERO_")
     zero: dict[str, Any] = {"stage": int(stage)}
-    zero["overlap_comm"] = v.flag("deepspeed.overlap_comm", default=stage == "3")
+    zero["overlap_comm"] = v.flag("deepspeed.overlap_comm")
     zero["reduce_bucket_size"] = v.get("deepspeed.reduce_bucket_size") or 500_000_000
     for part in ("offload_optimizer", "offload_param"):
         if v.section(f"deepspeed.{part}"):
