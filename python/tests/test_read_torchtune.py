@@ -218,6 +218,46 @@ def test_refusals(tmp_path, changed, said):
         read(tmp_path, **changed)
 
 
+@pytest.mark.parametrize(
+    ("loss", "compiles", "fact", "unknown"),
+    [
+        ("modules.loss.LinearCrossEntropyLoss", False, True, 0),
+        ("modules.loss.CEWithChunkedOutputLoss", True, True, 0),
+        ("modules.loss.CEWithChunkedOutputLoss", False, True, 1),
+        ("nn.CrossEntropyLoss", True, False, 0),
+    ],
+)
+def test_losses(tmp_path, loss, compiles, fact, unknown):
+    said = "# tune run full_finetune_distributed --config a\n"
+    part = {"_component_": "torchtune." + loss}
+    run = read(tmp_path, said, loss=part, compile=compiles)
+    assert ("loss=fused" in run.program["fact"]) == fact
+    assert len(run.unknown) == unknown
+
+
+def test_softmax_of_chunks_is_kept():
+    """LinearCrossEntropyLoss by torch's own functions: 4 bytes a logit are saved."""
+    torch = pytest.importorskip("torch")
+    tokens, width, words, chunks = 64, 16, 512, 8
+    head = torch.nn.Linear(width, words, bias=False, dtype=torch.bfloat16)
+    hidden = torch.randn(tokens, width, dtype=torch.bfloat16, requires_grad=True)
+    target = torch.zeros(tokens, dtype=torch.long)
+    saved = {}
+
+    def keep(tensor):
+        if tensor.numel() == tokens // chunks * words:
+            saved[tensor.data_ptr()] = tensor.nbytes
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        losses = [
+            torch.nn.functional.cross_entropy(head(one).float(), said, reduction="sum")
+            for one, said in zip(hidden.chunk(chunks), target.chunk(chunks))
+        ]
+    assert len(losses) == chunks
+    assert sum(saved.values()) == 4 * tokens * words
+
+
 def test_what_may_change_the_result(tmp_path):
     said = "# tune run full_finetune_single_device --config a\n"
     run = read(tmp_path, said, optimizer_in_bwd=True, resize_token_embeddings=True)

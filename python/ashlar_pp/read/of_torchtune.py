@@ -244,11 +244,12 @@ def _add_program(v: Values, run: Run, path: pathlib.Path) -> None:
         "fused-activation=on,fused-rotation=on" if is_compiled else "fused-norm=off",
     )
     loss = v.word("loss._component_").rpartition(".")[2]
-    if loss == "LinearCrossEntropyLoss":
-        # One of 8 chunks is at work, and all keep a softmax in 32 bits.
+    # One of 8 chunks is at work, and all keep a softmax in 32 bits; or, compiled,
+    # logits in 16 bits.
+    if loss == "LinearCrossEntropyLoss" or loss.endswith("ChunkedOutputLoss"):
         add_fact(run, "loss=fused")
-    elif loss.endswith("ChunkedOutputLoss"):
-        run.unknown.append(f"loss {loss}: logits are taken to be held whole")
+    if loss.endswith("ChunkedOutputLoss") and not is_compiled:
+        run.unknown.append(f"loss {loss}: logits in 16 bits beside their softmax")
     _add_optimizer(v, run, dtype, path)
     if v.flag("optimizer_in_bwd"):
         run.unknown.append(
