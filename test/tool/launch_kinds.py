@@ -129,6 +129,13 @@ WRITTEN = {
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
         "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
         "megatron.global-batch-size": "16", "megatron.recompute-granularity": "selective"},
+    "uv run python mason.py --gpus 8 --num_nodes 2 -- torchrun --nnodes=2 --nproc_per_node=8 open_instruct/olmo_core_finetune.py "
+    "--model_name_or_path a/b --max_seq_length 2048 --per_device_train_batch_size 2 --gradient_accumulation_steps 3 --cp_degree 2": {
+        "batch.sequence": 2048, "batch.micro_batch": 2, "batch.micro_batches": 3, "layout.context": 2, "layout.shard_ranks": 4,
+        "layout.sharding": "full", "program.sum_copies_once": True, "unknown": None},
+    "torchrun --nproc_per_node=8 open_instruct/olmo_core_finetune.py --compile_model false": {
+        "layout.shard_ranks": None, "program.sum_copies_once": None, "batch.micro_batch": 8, "batch.sequence": 4096,
+        "unknown.0": "compile_model false: blocks are taken to be compiled"},
     f"torchrun pretrain_gpt.py {GPT} --num-query-groups 4": {"megatron.group-query-attention": None},
     "deepspeed --module openrlhf.cli.train_sft --data.max_len 4096 --train.batch_size 256 --train.micro_batch_size 2 --ds.zero_stage 2 "
     "--model.model_name_or_path a/b --model.gradient_checkpointing_enable --ds.ring_attn_size 2": {
@@ -246,6 +253,9 @@ REFUSED = {
     "python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a actor_rollout_ref.model.lora_adapter_path=b": "lora_rank=RANK",
     f"python tasks/main.py --task RETRIEVER-EVAL {GPT}": "it evaluates",
     f"torchrun reward.py {LLAMA}": "a second model",
+    "torchrun --nproc_per_node=8 olmo_core_finetune.py --cache_dataset_only": "nothing trains",
+    "torchrun --nproc_per_node=8 olmo_core_finetune.py --activation_memory_budget 0.5": "partitioner decides",
+    "torchrun --nproc_per_node=8 olmo_core_pretrain.py --seed 1": "alone is read",
     "swift rlhf --rlhf_type ppo --model a/b": "rlhf_type ppo: a second model runs",
     f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
@@ -340,6 +350,9 @@ RECIPES = [
      "of no decoder's parameter"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "unfrozen_parameters": ["^model.embed_tokens.weight$[:32000]"]},
      "rows of a matrix train"),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "qat": {"weight_dtype": "nvfp4", "group_size": 16}}, "Axolotl stops"),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "qat": {"weight_dtype": "int4"}}, "--set qat=null"),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "use_kt": True}, "experts on the CPU"),
     ({"model": "a/b", "model_class": "llm", "optim_config": {"name": "muon"}}, "only AdamW's state"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "gptq": True, "adapter": "lora"}, "products of another kind"),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "adapter": "qlora", "load_in_4bit": True, "lora_r": 8,

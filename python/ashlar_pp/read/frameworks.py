@@ -7,6 +7,7 @@ from collections.abc import Callable
 from . import (
     of_megatron,
     of_nanotron,
+    of_olmo_core,
     of_openrlhf,
     of_swift,
     of_torchtitan,
@@ -20,15 +21,16 @@ from .run_file import Run, Unreadable
 
 _ADVICE = (
     "Read are Megatron-LM's arguments (also slime's), torchtitan's, torchtune's, "
-    "oumi's, nanotron's, verl's, ms-swift's, OpenRLHF's, and those of the Trainer of "
-    "transformers with DeepSpeed or FSDP. Other programs: describe the run to ashlar "
-    "predict by its options."
+    "oumi's, nanotron's, verl's, ms-swift's, OpenRLHF's, open-instruct's, and those of "
+    "the Trainer of transformers with DeepSpeed or FSDP. Other programs: describe the "
+    "run to ashlar predict by its options."
 )
 
 
 # In the order in which they are asked.
 _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
     (of_torchtitan.is_for, of_torchtitan.read),
+    (of_olmo_core.is_for, of_olmo_core.read),
     (tune_run.is_for, tune_run.read),
     (oumi_run.is_for, oumi_run.read),
     (of_verl.is_for, of_verl.read),
@@ -42,11 +44,6 @@ _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
 
 def run_of(training: Training) -> Run:
     """The run that a training starts. Raises Unreadable."""
-    if "olmo_core" in training.program:
-        raise Unreadable(
-            f"{training.program}: of OLMo-core nothing is read; describe the step that "
-            "trains to ashlar predict by its options"
-        )
     for is_for, read in _READERS:
         if is_for(training):
             return read(training)

@@ -179,10 +179,21 @@ def of_arguments(
     for key in ("use_badam", "use_galore", "use_apollo", "use_adam_mini", "use_muon"):
         if v.flag(key):
             raise Unreadable(f"{key}: only the state of Adam is counted here")
-    for key in ("qat", "use_kt", "gptq", "quantization", "q_lora"):
+    if v.get("qat.weight_dtype") == "nvfp4":
+        raise Unreadable(
+            "qat.weight_dtype nvfp4: Axolotl stops, because torchao makes no weights "
+            "of NVFP4 alone for it; --set qat=null predicts without"
+        )
+    if v.get("use_kt") not in NO:
+        raise Unreadable(
+            "use_kt: KTransformers runs the experts on the CPU, whose speed nothing "
+            "here knows"
+        )
+    for key in ("qat", "gptq", "quantization", "q_lora"):
         if v.get(key) not in NO or v.section(key):
             raise Unreadable(
-                f"{key}: products of another kind, which are not predicted"
+                f"{key}: products of another kind, which are not predicted; --set "
+                f"{key}=null predicts without"
             )
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
