@@ -58,6 +58,9 @@ TEST_CASE("packed weights: codes and scales, by hand") {
   CHECK(parameters(head) == parameters(packs(packing::bits_4)) - tables / 2 * (2 - 0.5 - 4 / 64.0));
   CHECK(passes_of_head(with(q, head), round_constants()).backward.bytes
         > passes_of_head(with(q, of_rank_8), round_constants()).backward.bytes);
+  // A head in 32 bits is copied for its product in 16.
+  CHECK(memory(with(q, packs(packing::bits_4, false, true))).logits
+        == memory(with(q, packs(packing::bits_4))).logits + tables);
   // One matrix of the feed-forward part is unpacked at a time.
   CHECK(memory(with(q, packs(packing::bits_4))).gathered == 2 * 1024 * 4096.0);
   CHECK(memory(with(q, of_rank_8)).gathered == 0);

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -104,6 +105,8 @@ TEST_CASE("towers: a frozen one has no backward, no gradients and no state") {
   CHECK(b.backward.on_device() == 0);
   CHECK(kept_of_tower(frozen, 0, false, c).bytes == 0);
   CHECK(kept_of_tower(training, 0, false, c).bytes > 0);
+  // Each product's input, and the result of all but the last, which the decoder reads.
+  CHECK(kept_of_tower(training, 1, false, c).bytes == 2 * 256 * (512 + 2 * 1024.0));
   question all_frozen = training;
   all_frozen.model.towers[1].is_frozen = true;
   stage_passes const behind = passes_of_tower(all_frozen, 1, c),
@@ -137,6 +140,21 @@ TEST_CASE("towers: one that is undivided is whole on each tensor rank") {
   };
   CHECK(held(whole) - held(divided) == 4 * tower_layer * 3 / 4);
   CHECK(parameters(whole.model) == parameters(alone.model));
+}
+
+// Two layers are at work: the weights of the largest, and the gradients of the largest that trains.
+TEST_CASE("towers: fully sharded, their layers are gathered like those of the decoder") {
+  constants const c = round_constants();
+  for (bool const is_frozen : {false, true})
+    for (double const width : {512.0, 40960.0}) {
+      question q = asked_seeing(is_frozen);
+      q.layout.sharding = sharding::full;
+      q.model.towers[0].kinds[0].feed.width = width;
+      double const own = 4 * 512.0 * 512 + 2 * 512 * width,
+                   decoder = 3 * 1024 * 1024.0 + 3 * 1024 * 4096.0, largest = std::max(own, decoder);
+      CHECK(memory_of(q, stages_of(q), c)[0].gathered
+            == 4 * largest + 4 * (is_frozen ? decoder : largest));
+    }
 }
 
 TEST_CASE("towers: beside adapters, one trains itself, or in a copy") {

@@ -65,7 +65,8 @@ class dealer {
       else
         low = middle + 1;
     }
-    for (; low < limits.size() && limits[low] + lost_ * least < best.seconds * (1 - 1e-12); ++low) {
+    for (; low < limits.size() && limits[low] + lost_ * least < best.seconds * (1 - same_seconds);
+         ++low) {
       path const found = shortest(limits[low]);
       double const seconds = limits[low] + lost_ * found.sum;
       if (seconds < best.seconds) best = {.stages = stages_of_path(found), .seconds = seconds};

@@ -173,17 +173,17 @@ layout_trials::weight layout_trials::weigh(std::vector<stage> const& stages) {
   std::vector<memory_parts> const held = memory_of(tried, stages, c_);
   double const peak = peak_bytes(held);
   if (fits(tried, held, c_)) {
-    if (may_hide) for_pairs_.keep({tried, seconds, peak, 0}, in_pairs);
+    if (may_hide) for_pairs_.keep({.asked = tried, .seconds = seconds, .peak = peak}, in_pairs);
     if (is_late) {
       count(left_out::slower);
       return weight::slower;
     }
-    keep({tried, seconds, peak, 0});
+    keep({.asked = tried, .seconds = seconds, .peak = peak});
     return weight::fits;
   }
   count(left_out::too_large);
   if (found_.best.empty() && (found_.smallest.empty() || peak < found_.smallest[0].peak))
-    found_.smallest = {{tried, seconds, peak, 0}};
+    found_.smallest = {{.asked = tried, .seconds = seconds, .peak = peak}};
   return weight::too_large;
 }
 
@@ -194,8 +194,7 @@ void layout_trials::keep(ranked_layout const& made) {
 }
 
 void layout_trials::keep_near(std::vector<ranked_layout>& near) const {
-  if (near.size() < dealt_ || last_seconds_ < near.back().seconds)
-    insert(near, {tried, last_seconds_, 0, 0}, dealt_);
+  insert(near, {.asked = tried, .seconds = last_seconds_}, dealt_);
 }
 
 void layout_trials::deal() {

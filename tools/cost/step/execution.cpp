@@ -38,13 +38,13 @@ inline sample sample_of(question const& q, bool is_whole) {
   return {static_cast<int>(many), static_cast<int>(many - apart)};
 }
 
-// A sample for virtual stages: 12 groups of as many micro-batches as devices, and 8. The last may be
-// smaller.
+// A sample for virtual stages, of groups of as many micro-batches as devices. The last may be smaller.
+inline constexpr int many_groups = 12, fewer_groups = 8;
 inline sample sample_of_groups(question const& q) {
   int const all = q.micro_batches(), group = q.layout.pipeline;
-  if (all <= 12LL * group) return {all, 0};
-  int const last = all % group == 0 ? group : all % group;
-  return {11 * group + last, 7 * group + last};
+  if (all <= static_cast<long long>(many_groups) * group) return {all, 0};
+  int const missing = (group - all % group) % group;
+  return {many_groups * group - missing, fewer_groups * group - missing};
 }
 
 // Seconds per tick, chosen so that the longest pass stays within most_ticks.

@@ -9,6 +9,9 @@
 
 namespace ashlar::cost::dealing_detail {
 
+// Relative roundings.
+inline constexpr double same_seconds = 1e-12, same_squares = 1e-9;
+
 // The weight of a division.
 struct outcome {
   double over = nothing;  // bytes beyond what devices have
@@ -19,8 +22,8 @@ struct outcome {
   // Whether the first is the better one, by more than roundings.
   friend bool operator<(outcome const& a, outcome const& b) {
     if (a.over != b.over) return a.over < b.over;
-    if (std::fabs(a.seconds - b.seconds) > 1e-12 * b.seconds) return a.seconds < b.seconds;
-    return a.squares < b.squares * (1 - 1e-9);
+    if (std::fabs(a.seconds - b.seconds) > same_seconds * b.seconds) return a.seconds < b.seconds;
+    return a.squares < b.squares * (1 - same_squares);
   }
 };
 
