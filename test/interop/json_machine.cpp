@@ -50,6 +50,29 @@ TEST_CASE("a data sheet may say what a device's host takes, all of it or nothing
                "lacks \"host_memory_bytes\"");
 }
 
+TEST_CASE("a cluster that is written is read as it was") {
+  for (int built = 0; built <= static_cast<int>(cost::generation::cdna4); ++built) {
+    json_cluster one{.sheet = {.name = "mine"}, .nodes = 7};
+    one.sheet.machine = {.built = static_cast<cost::generation>(built),
+                         .peak = {.fp32 = 1e12, .tf32 = 2e12, .fp16 = 3e12, .bf16 = 4e12, .fp8 = 5e12},
+                         .memory_bytes = 6e9,
+                         .memory_bandwidth = 7e11,
+                         .inside = 8e10,
+                         .outside = 9e9,
+                         .domain = 10,
+                         .per_node = 11,
+                         .units = 12,
+                         .exponentials = 13e11,
+                         .power = 140};
+    one.sheet.machine.pair = 15e9;
+    one.sheet.machine.peak.fp4 = 16e12;
+    one.sheet.machine.host = {.link = 17e9, .memory_bytes = 18e9, .memory_bandwidth = 19e9};
+    json_cluster const again = read_json_cluster(json_of(one).dump());
+    CHECK(again.sheet.machine == one.sheet.machine);
+    CHECK((again.sheet.name == "mine" && again.nodes == 7));
+  }
+}
+
 TEST_CASE("what is no data sheet is refused, with the place and the key") {
   auto const refused = [](std::string const& text, std::string const& why) {
     refused_text([&] { read_json_machine(text, "mine.json"); }, "'mine.json', line 1, column " + why);

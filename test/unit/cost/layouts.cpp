@@ -3,11 +3,13 @@
 
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"
+#include <ashlar/cost/choose/layouts_for_pairs.hpp>
 #include <ashlar/cost/step/answer.hpp>
 
 #include <doctest/doctest.h>
 
 #include <climits>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -333,6 +335,13 @@ TEST_CASE("layouts: pipelines whose experts' exchange pairs could hide are found
   REQUIRE(!found.for_pairs.empty());
   CHECK(found.for_pairs.size() <= 4);
   for (ranked_layout const& l : found.for_pairs) {
+    step_terms const step = step_of(l.asked, stages_of(l.asked), round_constants());
+    double exchanged = 0;
+    for (std::size_t s = 0; s < step.of_stages.size(); ++s)
+      exchanged +=
+          step.micro_batches[s] * (step.of_stages[s].forward.expert + step.of_stages[s].backward.expert);
+    double const in_pairs = layouts_detail::layouts_for_pairs::seconds_of(l.asked, step);
+    CHECK((in_pairs < step.seconds && in_pairs >= (step.seconds - exchanged) * (1 - 1e-12)));
     CHECK(l.asked.layout.pipeline > 1);
     CHECK(l.asked.layout.expert > 1);
     CHECK(predict_run(l.asked, round_constants(), {}).fits);

@@ -18,7 +18,7 @@ using values = std::vector<double>;
 
 // A square matrix that is symmetric and positive definite.
 struct matrix {
-  std::size_t size = 0;
+  std::size_t size;
   values of;
 
   explicit matrix(std::size_t n) : size(n), of(n * n, 0.0) {}

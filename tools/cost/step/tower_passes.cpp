@@ -13,12 +13,12 @@ inline layer_work product_work(question const& q, tower const& t, std::size_t nu
   double const rows = 1.0 * q.layout.micro_batch * t.inputs * t.rows_of(p, q.sequence);
   layer_work w;
   w.products.push_back({.m = rows, .n = p.columns, .k = p.inner, .is_low = false});
+  w.parts = 1;
+  if (number + 1 == t.products.size()) return w;
   // An activation follows each but the last behind the layers.
-  bool const is_last = number + 1 == t.products.size();
-  double const moved = is_last ? 0 : value_bytes(q.program.format) * rows * p.columns;
+  double const moved = value_bytes(q.program.format) * rows * p.columns;
   w.forward_bytes = 2 * moved;
   w.backward_bytes = 3 * moved;
-  w.parts = 1;
   return w;
 }
 
