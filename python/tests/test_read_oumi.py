@@ -9,7 +9,7 @@ from ashlar_pp.read.launch import with_words
 from ashlar_pp.read.launchers import trainings_of
 from ashlar_pp.read.recipes import run_of_recipe
 from ashlar_pp.read.recording import Command
-from ashlar_pp.read.run_file import Unreadable
+from ashlar_pp.read.run_file import Unreadable, size_of
 
 BASE = {
     "model.model_name": "a/b",
@@ -225,7 +225,6 @@ def test_what_may_change_the_result(tmp_path, changed, said):
             "cannot be shared",
         ),
         ({"fsdp.enable_fsdp": True}, "the whole model is gathered at once"),
-        ({**FSDP, "fsdp.sharding_strategy": "HYBRID_SHARD"}, "shares within a node"),
         ({"tuning.n_trials": 3}, "it starts many trainings"),
         ({"model.torch_dtype_str": "float64"}, "torch_dtype_str float64"),
     ],
@@ -235,6 +234,22 @@ def test_refusals(tmp_path, changed, said):
         read(tmp_path, changed)
     with pytest.raises(Unreadable, match="nothing trains"):
         run_of_recipe({"model": {"model_name": "a"}}, tmp_path / "eval.yaml")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "ranks"),
+    [("4x8xH100", 8), ("2x4xA100-80", 4), ("8xH100", None)],
+)
+def test_shards_within_a_node(tmp_path, cluster, ranks):
+    inside = {**FSDP, "fsdp.sharding_strategy": "HYBRID_SHARD"}
+    run = read(tmp_path, inside)
+    with pytest.raises(Unreadable, match="share within a node"):
+        run.text()
+    run.share_in_node(*size_of(cluster))
+    assert run.layout.get("shard_ranks") == ranks
+    assert run.layout["sharding"] == "full"
+    with pytest.raises(Unreadable, match="share within a node"):
+        read(tmp_path, inside).share_in_node(*size_of("cluster.json"))
 
 
 def test_deepspeed(tmp_path):

@@ -209,6 +209,9 @@ WRITTEN = {
         "unknown": None, "program.frozen_weights": "4-bit,double", "program.lora": "16"},
     "deepspeed --module openrlhf.cli.train_sft --train.batch_size 8 --ds.load_in_4bit --ds.lora.rank 8": {
         "program.frozen_weights": "4-bit,double", "program.lora": "8"},
+    f"accelerate launch --num_machines 2 --num_processes 16 sft.py {LLAMA} --fsdp hybrid_shard": {
+        "layout.sharding": "full", "layout.shard_ranks": 8, "program.scatter_once": True},
+    f"torchrun --nproc_per_node 8 sft.py {LLAMA} --fsdp hybrid_shard_zero2": {"layout.sharding": "gradients", "layout.shard_ranks": None},
     f"torchrun sft.py {LLAMA} --fsdp 'full_shard offload'": {"layout.sharding": "full", "layout.offload_weights": "own"},
     "swift sft --model org/none --tuner_type full --deepspeed zero3_offload --max_length 2048 --gradient_accumulation_steps 1": {
         "deepspeed.zero_optimization.offload_param.device": "cpu"},
@@ -287,6 +290,12 @@ RECIPES = [
     ({"model": OLMO, "global_train_batch_size": 2048, "device_train_microbatch_size": 2, "precision": "amp_bf16", "fsdp": {"precision": "mixed"}},
      {"model.model_type": "olmo2", "model.intermediate_size": 13824, "model.vocab_size": 100352, "layout.sharding": "full",
       "batch.sequences": 2048}),
+    ({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2, "fsdp": {"sharding_strategy": "HYBRID_SHARD"}},
+     "share within a node"),
+    ({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2,
+      "fsdp": {"sharding_strategy": "HYBRID_SHARD", "hybrid_sharding_num_model_replicas": 4}}, "--shard-ranks N"),
+    ({"max_seq_len": 2048, "model": {"name": "hf_causal_lm"}, "global_train_batch_size": 8, "max_duration": "1ba",
+      "fsdp_config": {"sharding_strategy": "HYBRID_SHARD"}}, "share within a node"),
     ({"model": {**OLMO, "alibi": True}, "global_train_batch_size": 8, "device_train_microbatch_size": 2}, "another model"),
     (NEOX, {"megatron.ffn_hidden_size": 28672, "megatron.num_query_groups": 8, "megatron.tensor_model_parallel_size": 4,
             "layout.sharding": "optimizer", "batch.micro_batches": 8, "program.precision": "bf16"}),

@@ -233,6 +233,7 @@ def _why_none(recording: Recording, command: list[str]) -> str:
 
 def _finish(run: Run, recording: Recording, training: Training, device: str) -> None:
     nodes, devices = training.nodes, training.devices
+    run.share_in_node(nodes, devices)
     if device:
         if not devices:
             raise Unreadable(

@@ -161,7 +161,8 @@ def _of_oumi(command: Command, words: list[str]) -> Training | None:
         return one and dataclasses.replace(one, nodes=nodes, devices=devices)
     if words[:1] != ["train"] and words[:2] != ["launch", "up"]:
         return None
-    return Training("oumi", tuple(words), command, nodes=1, devices=1, launcher="oumi")
+    ranks = 1 if words[:1] == ["train"] else 0
+    return Training("oumi", tuple(words), command, False, ranks, ranks, "oumi")
 
 
 def _tuned(command: Command, words: list[str]) -> Training | None:

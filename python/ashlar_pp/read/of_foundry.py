@@ -21,7 +21,12 @@ _QUIET = """
     model.config_overrides.max model.attn_config.attn_impl expandable_segments precision
     model.learned_pos model.attn_config.qk model.attn_config.clip
 """.split()
-_SHARDINGS = {"FULL_SHARD": "full", "SHARD_GRAD_OP": "gradients", "NO_SHARD": "none"}
+_SHARDINGS = {
+    "FULL_SHARD": "full",
+    "SHARD_GRAD_OP": "gradients",
+    "NO_SHARD": "none",
+    "HYBRID_SHARD": "full",
+}
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -52,10 +57,12 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     kind = v.word("fsdp_config.sharding_strategy", default="FULL_SHARD")
     if not v.section("fsdp_config"):
         kind = "NO_SHARD"
-    if kind not in _SHARDINGS:
+    run.is_in_node = kind == "HYBRID_SHARD"
+    meshes = ("fsdp_config.device_mesh", "fsdp_config.process_group")
+    if kind not in _SHARDINGS or (run.is_in_node and v.get(*meshes)):
         raise Unreadable(
-            f"{path}: fsdp_config.sharding_strategy {kind} shards inside a node: say "
-            "its ranks to ashlar predict by --sharding full --shard-ranks N"
+            f"{path}: fsdp_config.sharding_strategy {kind}: say the ranks that share "
+            "to ashlar predict by --sharding full --shard-ranks N"
         )
     run.layout["sharding"] = _SHARDINGS[kind]
     if v.flag("fsdp_config.activation_checkpointing"):

@@ -27,6 +27,8 @@ _SHARDINGS = {
     "SHARD_GRAD_OP": "gradients",
     "NO_SHARD": "none",
 }
+# Within a node, where no number of replicas is said (scripts/train.py).
+_IN_NODE = {"HYBRID_SHARD": "full", "_HYBRID_SHARD_ZERO2": "gradients"}
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -52,12 +54,15 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.layout["sharding"] = "none"
     elif strategy == "fsdp":
         kind = v.word("fsdp.sharding_strategy", default="FULL_SHARD")
-        if kind not in _SHARDINGS:
+        run.is_in_node = kind in _IN_NODE
+        if {**_SHARDINGS, **_IN_NODE}.get(kind) is None or (
+            run.is_in_node and v.get("fsdp.hybrid_sharding_num_model_replicas")
+        ):
             raise Unreadable(
-                f"{path}: fsdp.sharding_strategy {kind} shards inside a node: say its "
-                "ranks to ashlar predict by --sharding full --shard-ranks N"
+                f"{path}: fsdp.sharding_strategy {kind}: say the ranks that share to "
+                "ashlar predict by --sharding full --shard-ranks N"
             )
-        run.layout["sharding"] = _SHARDINGS[kind]
+        run.layout["sharding"] = {**_SHARDINGS, **_IN_NODE}[kind]
     else:
         raise Unreadable(f"{path}: distributed_strategy {strategy!r} is not known here")
     v.asked.update(("fsdp.wrapping_strategy", "fsdp.use_orig_params"))

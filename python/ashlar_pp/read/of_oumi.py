@@ -9,7 +9,7 @@ from typing import Any
 
 from .of_trainer import of_arguments
 from .optimizers import add_fact, add_optimizer
-from .oumi_sharing import add_nodes, deepspeed_of, fsdp_of
+from .oumi_sharing import deepspeed_of, fsdp_of
 from .packed import add_packed
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
@@ -89,11 +89,14 @@ def of_recipe(
     held, products = _formats(v, path)
     given["bf16"], given["fp16"] = products == "bf16", products == "fp16"
     given.update(_adapters(v, path))
-    accelerate = fsdp_of(v, path)
+    gathered: list[str] = []
+    accelerate = fsdp_of(v, path, gathered)
     given.update(deepspeed_of(v))
     kept = {key: value for key, value in given.items() if value is not None}
     run = of_arguments(kept, path.parent, accelerate)
-    add_nodes(v, run, path, nodes, devices)
+    run.unknown.extend(gathered)
+    if devices:
+        run.share_in_node(nodes, devices)
     if nodes * devices == 1:
         run.layout["data"] = 1
     if trainer == "OUMI":  # it has no no_sync for FSDP (core/trainers/oumi_trainer.py)

@@ -6,14 +6,11 @@ import json
 import pathlib
 from typing import Any
 
-from .run_file import Run, Unreadable
+from .run_file import Unreadable
 from .values import Values
 
-# Strategies that share within a node, and what they are on one node.
-_INSIDE = {"HYBRID_SHARD": "FULL_SHARD", "HYBRID_SHARD_ZERO2": "SHARD_GRAD_OP"}
 
-
-def fsdp_of(v: Values, path: pathlib.Path) -> dict[str, Any]:
+def fsdp_of(v: Values, path: pathlib.Path, unknown: list[str]) -> dict[str, Any]:
     """As accelerate's configuration says it (core/distributed.py)."""
     if not v.flag("fsdp.enable_fsdp"):
         v.asked.update(f"fsdp.{key}" for key in v.section("fsdp"))
@@ -24,37 +21,20 @@ def fsdp_of(v: Values, path: pathlib.Path) -> dict[str, Any]:
             f"{path}: fsdp.auto_wrap_policy NO_WRAP: the whole model is gathered at "
             "once; --set fsdp.auto_wrap_policy=TRANSFORMER_BASED_WRAP predicts layers"
         )
-    strategy = v.word("fsdp.sharding_strategy", default="FULL_SHARD").upper()
-    return {
-        "distributed_type": "FSDP",
-        "fsdp_config": {
-            "fsdp_sharding_strategy": _INSIDE.get(strategy, strategy),
-            "fsdp_offload_params": v.flag("fsdp.cpu_offload"),
-        },
-    }
-
-
-def add_nodes(
-    v: Values, run: Run, path: pathlib.Path, nodes: int, devices: int
-) -> None:
-    """HYBRID_SHARD shares within a node."""
-    if not v.flag("fsdp.enable_fsdp"):
-        return
-    if v.word("fsdp.auto_wrap_policy").upper() == "SIZE_BASED_WRAP":
-        run.unknown.append(
+    if wrapped == "SIZE_BASED_WRAP":
+        unknown.append(
             "fsdp.auto_wrap_policy SIZE_BASED_WRAP: parts of layers are gathered one "
             "by one; a layer at once is taken"
         )
-    strategy = v.word("fsdp.sharding_strategy").upper()
-    if strategy not in _INSIDE or nodes == 1:
-        return
-    if not nodes or not devices:
-        raise Unreadable(
-            f"{path}: fsdp.sharding_strategy {strategy} shares within a node, and "
-            "nothing says its devices, as a job's resources or torchrun's words do; "
-            f"--set fsdp.sharding_strategy={_INSIDE[strategy]} is the same on one node"
-        )
-    run.layout["shard_ranks"] = devices
+    return {
+        "distributed_type": "FSDP",
+        "fsdp_config": {
+            "fsdp_sharding_strategy": v.word(
+                "fsdp.sharding_strategy", default="FULL_SHARD"
+            ),
+            "fsdp_offload_params": v.flag("fsdp.cpu_offload"),
+        },
+    }
 
 
 def deepspeed_of(v: Values) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 
 from .of_bridge import of_function
 from .recipes import run_of_recipe
-from .run_file import Unreadable, add_set, write
+from .run_file import Unreadable, add_set, size_of, write
 from .values import read_file, replaced
 
 
@@ -36,6 +36,7 @@ def run(asked: argparse.Namespace) -> int:
             made.set(asked.set)
         else:
             made = run_of_recipe(replaced(read_file(path), asked.set), path)
+        made.share_in_node(*size_of(asked.cluster))
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

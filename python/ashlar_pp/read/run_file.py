@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +32,8 @@ class Run:
     underscores. `arguments` are those of the framework `framework`, which the tool
     reads with its rules: megatron, torchtitan or deepspeed; `towers` stand before the
     decoder that these make. `unknown` may change the
-    result, `not_read` changes nothing.
+    result, `not_read` changes nothing. `is_in_node`: data ranks share within a node,
+    whose devices `share_in_node` has still to say.
     """
 
     model: str | Mapping[str, Any] | None = None
@@ -45,6 +47,22 @@ class Run:
     notes: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     not_read: list[str] = field(default_factory=list)
+    is_in_node: bool = False
+
+    def share_in_node(self, nodes: int, devices: int) -> None:
+        """Says how many ranks share, where it is those of a node (HYBRID_SHARD of
+        PyTorch); 0: not known. Raises Unreadable where that is needed."""
+        if not self.is_in_node:
+            return
+        if not nodes or (nodes > 1 and not devices):
+            raise Unreadable(
+                "ranks share within a node (HYBRID_SHARD), and nothing says its "
+                "devices: give --cluster to python -m ashlar_pp.read recipe, as "
+                "4x8xH100, or start the script by a launcher that says them"
+            )
+        if nodes > 1:
+            self.layout["shard_ranks"] = devices
+        self.is_in_node = False
 
     def set(self, pairs: list[str]) -> None:
         """Puts NAME=VALUE in the place of arguments of the framework.
@@ -63,7 +81,8 @@ class Run:
         self.arguments = made
 
     def text(self) -> str:
-        """The file, as JSON."""
+        """The file, as JSON. Raises Unreadable where share_in_node would."""
+        self.share_in_node(0, 0)
         made: dict[str, Any] = {"format": FORMAT, "version": VERSION}
         if self.model is not None:
             made["model"] = self.model
@@ -78,6 +97,12 @@ class Run:
             if getattr(self, name):
                 made[name] = getattr(self, name)
         return json.dumps(made, indent=1) + "\n"
+
+
+def size_of(cluster: str) -> tuple[int, int]:
+    """Nodes, and devices of one, of a cluster such as 4x8xH100; 0: not said."""
+    match = re.match(r"(?:(\d+)x)?(\d+)x[A-Za-z]", cluster)
+    return (int(match[1] or 1), int(match[2])) if match else (0, 0)
 
 
 def write(run: Run, output: str) -> None:

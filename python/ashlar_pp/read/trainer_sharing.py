@@ -147,15 +147,15 @@ def _with_fsdp(
         "3": "no_shard",
         "4": "hybrid_shard",
     }.get(strategy, strategy)
+    inside = {"hybrid_shard": "full_shard", "hybrid_shard_zero2": "shard_grad_op"}
+    run.is_in_node = strategy in inside
+    strategy = inside.get(strategy, strategy)
     reshard = str(config.get("reshard_after_forward", True))
     if reshard.lower() in ("false", "shard_grad_op") and strategy == "full_shard":
         strategy = "shard_grad_op"
     kinds = {"full_shard": "full", "shard_grad_op": "gradients", "no_shard": "none"}
     if strategy not in kinds:
-        raise Unreadable(
-            f"FSDP's {strategy} shards inside a node: say its ranks to ashlar predict "
-            "by --sharding full --shard-ranks N"
-        )
+        raise Unreadable(f"FSDP's {strategy} is not known here")
     run.layout["sharding"] = kinds[strategy]
     # Micro-batches but the last run within no_sync (transformers/trainer.py).
     if strategy == "full_shard" and run.batch.get("micro_batches", 1) > 1:
