@@ -36,6 +36,9 @@ INTERNVL = f"{LLAMA} --force_image_size 448 --down_sample_ratio 0.5 --ps_version
 POLICY = {"model_name": "a/b", "train_global_batch_size": 128, "train_micro_batch_size": 2, "max_total_sequence_length": 1024,
           "precision": "bfloat16"}
 
+DS_CHAT = ("deepspeed main.py --data_path a b --data_split 2,4,4 --per_device_train_batch_size 4 --gradient_checkpointing --deepspeed "
+           "--gradient_accumulation_steps 2")
+
 # A script: the commands that it starts.
 RECORDED = {
     "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
@@ -99,6 +102,15 @@ WRITTEN = {
         "towers.2.is_undivided": True, "megatron.num-layers": None, "megatron.seq-length": None},
     f"torchrun train.py {GPT} --language-model-type nemotron5-8b --vision-model-type radio --img-h 512 --img-w 512 --patch-dim 16 "
     "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
+    f"{DS_CHAT} --zero_stage 2 --offload --lora_dim 128 --lora_module_name layers.": {
+        "program.lora": "128,train=embedding,train=head", "deepspeed.zero_optimization.stage": 2, "deepspeed.fp16.enabled": True,
+        "deepspeed.zero_optimization.offload_optimizer.device": "cpu", "deepspeed.train_micro_batch_size_per_gpu": 4, "batch.sequence": 512,
+        "layout.recompute": "full", "unknown": None},
+    f"{DS_CHAT} --zero_stage 3 --dtype bf16 --lora_dim 8 --only_optimize_lora --max_seq_len 2048": {
+        "program.lora": "8", "deepspeed.bf16.enabled": True, "deepspeed.fp16": None, "batch.sequence": 2048},
+    f"{DS_CHAT} --zero_stage 0 --num_padding_at_beginning 1 --lora_dim 8": {
+        "program.head": "1", "program.lora": "8,train=embedding", "deepspeed.train_micro_batch_size_per_gpu": 8},
+    f"mkdir step2_dpo_finetuning\ncd step2_dpo_finetuning\n{DS_CHAT} --zero_stage 2": {"program.frozen_forwards": 1, "program.frozen_copy": True},
     f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_llm True --freeze_backbone True --freeze_mlp False": {
         "program.freeze": "vision_tower,embedding,head,layers", "layout.recompute": "full", "unknown": None},
     f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_llm True --freeze_backbone True --freeze_mlp True --use_llm_lora 16": {
@@ -273,6 +285,8 @@ REFUSED = {
     f"torchrun sft.py {LLAMA} --use_badam true": "use_badam: only the state of Adam",
     f"torchrun sft.py {LLAMA} --train_mode qlora": "train_mode: adapters by a program",
     f"torchrun internvl_chat_finetune.py {INTERNVL} --unfreeze_vit_layers -8": "a part of the tower trains",
+    f"{DS_CHAT} --zero_stage 4": "there are 0 to 3",
+    f"{DS_CHAT} --zero_stage 2 --lora_dim 8 --lora_module_name self_attn.": "beside a part of a layer",
     f"torchrun own.py {LLAMA} --tune_vision false": "tune_vision: which parts train",
     f"torchrun own.py {LLAMA} --freeze_backbone True": "freeze_backbone: which parts train",
     f"torchrun own.py {LLAMA} --use_grad_checkpointing True": "use_grad_checkpointing: recomputation by a name",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import (
+    of_ds_chat,
     of_megatron,
     of_nanotron,
     of_olmo_core,
@@ -21,9 +22,9 @@ from .run_file import Run, Unreadable
 
 _ADVICE = (
     "Read are Megatron-LM's arguments (also slime's), torchtitan's, torchtune's, "
-    "oumi's, nanotron's, verl's, ms-swift's, OpenRLHF's, open-instruct's, and those of "
-    "the Trainer of transformers with DeepSpeed or FSDP. Other programs: describe the "
-    "run to ashlar predict by its options."
+    "oumi's, nanotron's, verl's, ms-swift's, OpenRLHF's, open-instruct's, "
+    "DeepSpeed-Chat's, and those of the Trainer of transformers with DeepSpeed or "
+    "FSDP. Other programs: describe the run to ashlar predict by its options."
 )
 
 
@@ -38,6 +39,7 @@ _READERS: list[tuple[Callable[[Training], bool], Callable[[Training], Run]]] = [
     (of_swift.is_for, of_swift.read),
     (of_openrlhf.is_for, of_openrlhf.read),
     (of_megatron.is_for, of_megatron.read),
+    (of_ds_chat.is_for, of_ds_chat.read),
     (of_trainer.is_for, of_trainer.read),
 ]
 

@@ -171,7 +171,10 @@ class deepspeed_reader : json_reader {
       if (device != "cpu")
         fail(*at,
              fmt::format("\"{}\": nothing here says what it takes to move values to that device", away));
-      if (is_of_weights && stage != 3) fail(*at, "\"offload_param\" needs \"stage\": 3");
+      if (is_of_weights && stage != 3) {  // which DeepSpeed passes over (runtime/engine.py)
+        note("zero_optimization.offload_param", true);
+        continue;
+      }
       json const* const share = find(*at, "ratio");
       if (share != nullptr && ashlar::json_reader::number(*share, "ratio", 0, 1) < 1)
         fail(*share, "\"ratio\": nothing here says what a part of the optimizer on the host takes");
