@@ -2,7 +2,9 @@
 
 usage: python python/tests/model_types.py [GROUP ...] [--type TYPE] [--as csv]
 
-A group is causal, masked, seq2seq, vision, speech, ctc or audio; default: all. For each
+A group is causal, masked, seq2seq, vision, speech, ctc, audio or towers; default: all.
+The last is of decoders behind a tower of images or sound: operations are those of the
+tower. For each
 type's default configuration: parameters against the sum over an independently built
 model, active parameters against those outside of experts and the chosen share of those
 inside, and operations of a forward against torch.utils.flop_counter. It takes about 20
@@ -11,6 +13,7 @@ minutes, and no memory for weights.
 
 import argparse
 import gc
+import operator
 import sys
 import warnings
 
@@ -24,6 +27,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from ashlar_pp.read.model import describe
 from ashlar_pp.read.sources import read_source
+from ashlar_pp.read.tower_inputs import inputs_for
+from ashlar_pp.read.towers import METHODS, _path_of
 from ashlar_pp.read.walk import Unreadable
 
 GROUPS = {
@@ -43,7 +48,25 @@ GROUPS = {
         "AutoModelForAudioClassification",
         "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES",
     ),
+    "towers": (
+        "AutoModelForImageTextToText",
+        "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
+    ),
 }
+# Types with a tower of sound, which no auto class has apart.
+OF_SOUND = """
+    audioflamingo3 fun_asr_nano glmasr granite_speech granite_speech_plus musicflamingo
+    phi4_multimodal qwen2_audio qwen3_asr vibevoice_asr voxtral
+""".split()
+
+
+def numbers(indices):
+    """Places in place of masks with values."""
+    made = []
+    for one in indices:
+        is_mask = torch.is_tensor(one) and one.dtype == torch.bool and not one.is_meta
+        made.extend(one.nonzero().unbind(1) if is_mask else [one])
+    return made
 
 
 class OneDevice(TorchDispatchMode):
@@ -52,6 +75,8 @@ class OneDevice(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         tensors = [t for t in tree_leaves((args, kwargs)) if torch.is_tensor(t)]
+        if func is torch.ops.aten.index.Tensor:
+            args = (args[0], numbers(args[1]))
         if not tensors and "device" in kwargs:
             kwargs["device"] = "cpu"
         elif any(t.is_meta for t in tensors):
@@ -148,6 +173,58 @@ def compare(group, kind):
     return group, kind, *rows, made.get("no_architecture", "expressed")
 
 
+def tower_operations(form):
+    """Operations of one input of all towers of a form."""
+    total = 0
+    for tower in form["towers"]:
+        hidden, rows = tower.get("hidden", 0), tower["tokens"]
+        for at in tower.get("layers", ()):
+            mix, feed = tower["kinds"][at]["mix"], tower["kinds"][at]["feed"]
+            heads, groups = mix["heads"] * mix["head"], mix["groups"] * mix["head"]
+            own = 2 * hidden * (heads + groups)
+            own += (3 if feed.get("is_gated") else 2) * hidden * feed.get("width", 0)
+            total += 2 * rows * own + 4 * rows * (mix.get("chunk") or rows) * heads
+        for one in tower.get("products", ()):
+            total += 2 * one["rows"] * one["inner"] * one["columns"]
+    return total
+
+
+def compare_towers(kind):
+    """A row: how the towers of a type compare, or why none is read."""
+    group = "towers"
+    auto = GROUPS[group][0] if kind not in OF_SOUND else ""
+    try:
+        source = read_source(kind, 176, auto)
+    except Unreadable as error:
+        return group, kind, "not built", str(error)[:100], "", ""
+    model = source.model
+    whole = sum({id(p): p.numel() for p in model.parameters()}.values())
+    made = describe(source)
+    told = made["parameters"]["all"]
+    rows = ["exact" if told == whole else f"{told} for {whole}"]
+    form = made.get("architecture", {})
+    names = [one["name"] for one in form.get("towers", ())]
+    if not names:
+        reason = made.get("no_architecture", made.get("no_towers", ""))
+        why = made.get("not_walked", reason or "no tower")
+        return group, kind, *rows, "no tower: " + why[:120], "", ""
+    counted = 0
+    for method in METHODS:
+        path = _path_of(model, method)
+        call = operator.attrgetter(path)(model) if path else None
+        for inputs in inputs_for(model, call) if path else ():
+            try:
+                with FlopCounterMode(display=False) as counter, OneDevice():
+                    call(**inputs)
+            except Exception:
+                continue  # the next inputs are others
+            counted += counter.get_total_flops()
+            break
+    off = tower_operations(form) / counted - 1 if counted else float("nan")
+    left = ", ".join(made["left_out"])
+    return group, kind, *rows, f"{100 * off:+.2f} %", " ".join(names), left
+
+
 def main():
     """Prints a row for each type, and how many of them agree."""
     parser = argparse.ArgumentParser(usage=__doc__)
@@ -158,10 +235,12 @@ def main():
     transformers.logging.set_verbosity_error()
     built = exact = 0
     for group in given.group or GROUPS:
-        for kind in getattr(modeling_auto, GROUPS[group][1]):
+        kinds = list(getattr(modeling_auto, GROUPS[group][1]))
+        for kind in kinds + (OF_SOUND if group == "towers" else []):
             if given.type and kind != given.type:
                 continue
-            row = compare(group, kind)
+            of_towers = group == "towers"
+            row = compare_towers(kind) if of_towers else compare(group, kind)
             print(*row, sep=" | ", flush=True)
             built += row[2] != "not built"
             exact += row[2] == "exact"

@@ -181,7 +181,7 @@ def on_cpu(source):
 def image_of(kind, model):
     """One image, and the text with its tokens, for a forward."""
     if kind.startswith("qwen"):
-        from ashlar_pp.read.towers import _patches_of
+        from ashlar_pp.read.tower_inputs import _patches_in_rows as _patches_of
 
         inputs = _patches_of(model)
         inputs["pixel_values"] = torch.rand(inputs["pixel_values"].shape)

@@ -4,22 +4,21 @@ leads from them to the decoder."""
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from .events import Attention, Convolution, Product
-from .inputs import signal_of, sizes_in
 from .layers import Layers, Part, layers_of
 from .parts import Inexpressible, is_inside
+from .tower_inputs import inputs_for
 from .walk import Unreadable, Walk, walk
 
 # Methods of transformers' models that make a decoder's tokens of images or sound.
 METHODS = ("get_image_features", "get_audio_features")
-SIDE = 448  # pixels of an image where a configuration names no size
 
 
 @dataclass
@@ -38,16 +37,11 @@ def front_of(model: nn.Module, left_out: Iterable[str]) -> list[Front]:
     meet. Raises `Unreadable` if it needs other inputs than an image or a recording."""
     found = []
     rest = list(left_out)
-    for method in METHODS:
-        call = getattr(model, method, None)
-        if call is None or not rest:
+    for name in METHODS:
+        method = _path_of(model, name)
+        walked = _walked(model, method) if method and rest else None
+        if walked is None:
             continue
-        inputs = _inputs_of(model, inspect.signature(call).parameters)
-        if not inputs:
-            continue
-        walked = walk(model, inputs, method)
-        if walked.assumed:
-            raise Unreadable(f"its work depends on values: {walked.assumed[0]}")
         names = [
             name
             for name in rest
@@ -57,39 +51,47 @@ def front_of(model: nn.Module, left_out: Iterable[str]) -> list[Front]:
         rest = [name for name in rest if name not in names]
         if names:
             found.append(Front(names, walked, layers_of(model, walked)))
+    if rest and not found:
+        raise Unreadable(
+            f"nothing of the model makes tokens by {rest[0]} alone, as "
+            f"{' or '.join(METHODS)} would"
+        )
     return found
+
+
+def _path_of(model: nn.Module, method: str) -> str:
+    """The method of the model, or of what its head stands on; the one that says what it
+    takes, where one hands all on to the other."""
+    found = ""
+    for path in (method, f"model.{method}"):
+        try:
+            taken = inspect.signature(operator.attrgetter(path)(model)).parameters
+        except AttributeError:
+            continue
+        if taken and "args" not in taken:
+            return path
+        found = found or path
+    return found
+
+
+def _walked(model: nn.Module, method: str) -> Walk | None:
+    reason = None
+    for inputs in inputs_for(model, operator.attrgetter(method)(model)):
+        try:
+            walked = walk(model, inputs, method)
+        except Unreadable as error:
+            reason = error
+            continue
+        if walked.assumed:
+            raise Unreadable(f"its work depends on values: {walked.assumed[0]}")
+        return walked
+    if reason:
+        raise reason
+    return None
 
 
 def _used(walked: Walk) -> list[str]:
     return [getattr(event, "parameter", "") for event in walked.events]
-
-
-def _inputs_of(model: nn.Module, taken: Any) -> dict[str, Any]:
-    """One image, or one recording."""
-    if "image_grid_thw" in taken:
-        return _patches_of(model)
-    if "pixel_values" in taken:
-        return {"pixel_values": signal_of(model, "pixel_values")}
-    if "input_features" in taken:
-        return {"input_features": signal_of(model, "input_features")}
-    return {}
-
-
-def _patches_of(model: nn.Module) -> dict[str, Any]:
-    """An image as patches in rows, as Qwen2-VL takes it."""
-    config: Any = model.config
-    one = config.vision_config
-    side = sizes_in(model, "image_size") or SIDE
-    # Whole windows of attention, or whole groups of patches that are merged.
-    step = max(one.patch_size * one.spatial_merge_size, getattr(one, "window_size", 0))
-    places = max(step, side // step * step) // one.patch_size
-    channels = getattr(one, "in_channels", None) or getattr(one, "in_chans", 3)
-    width = channels * one.temporal_patch_size * one.patch_size**2
-    kind = next(model.parameters()).dtype
-    return {
-        "pixel_values": torch.empty(places * places, width, dtype=kind, device="meta"),
-        "image_grid_thw": torch.tensor([[1, places, places]]),
-    }
 
 
 def towers_of(model: nn.Module, front: Front, layer_of: Any) -> list[dict[str, Any]]:
@@ -196,8 +198,12 @@ def joined(layer: Part) -> Part:
     """A layer whose tokens attend in several groups has attention in chunks; those of
     unequal size count as of the size with as many scores."""
     groups: dict[str, list[Attention]] = {}
+    rows = layer.weights[0].rows if layer.weights else 0
     for one in layer.attention:
-        groups.setdefault(one.module, []).append(one)
+        # Several images are several groups; other batches are of heads.
+        count = one.batch if one.batch * one.queries == rows else 1
+        alone = replace(one, batch=one.batch // count)
+        groups.setdefault(one.module, []).extend([alone] * count)
     events: list[Any] = []
     done: set[str] = set()
     for event in layer.events:

@@ -9,6 +9,7 @@ so causality and windows are read from the masks themselves.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -148,6 +149,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         else:
             self._forget_changed(func, args)
             self._remember_mask(func, tensors)
+            if func is aten.index.Tensor:
+                args = (args[0], self._places(args[1]))
             args, kwargs = tree_map(_on_meta, (args, kwargs))
         name = func.overloadpacket.__name__
         if func is aten._local_scalar_dense.default and _is_meta(args[0].device):
@@ -156,6 +159,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._remember_copies(name, tensors, made)
         self._remember_biases(name, tensors, made)
         self._record(name, args, kwargs, made)
+        return made
+
+    def _places(self, indices: Iterable[Any]) -> list[Any]:
+        """Numbers in place of masks with values: how many they choose is known."""
+        made: list[Any] = []
+        for one in indices:
+            if _is_tensor(one) and one.dtype == torch.bool and self.known(one):
+                made.extend(one.nonzero().unbind(1))
+            else:
+                made.append(one)
         return made
 
     def _forget_changed(self, func: Any, args: tuple[Any, ...]) -> None:
@@ -422,10 +435,10 @@ def walk(
     call: Callable[[], Any]
     if isinstance(inputs, Mapping):
         named = dict(inputs)
-        call = lambda: getattr(model, method)(**named)  # noqa: E731
+        call = lambda: operator.attrgetter(method)(model)(**named)  # noqa: E731
     else:
         ordered = tuple(inputs)
-        call = lambda: getattr(model, method)(*ordered)  # noqa: E731
+        call = lambda: operator.attrgetter(method)(model)(*ordered)  # noqa: E731
     try:
         with (
             torch.autograd.graph.saved_tensors_hooks(kept.pack, kept.unpack),
