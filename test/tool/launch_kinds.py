@@ -81,6 +81,9 @@ WRITTEN = {
         "program.lora": None, "deepspeed.zero_optimization.stage": 3, "program.freeze": "towers"},
     "swift sft --model org/none --tuner_type full --max_length 2048 --freeze_vit false --freeze_aligner false": {
         "program.freeze": None, "unknown": None},
+    "swift sft --model org/none --max_length 2048 --freeze_vit false --freeze_aligner false": {
+        "program.freeze": None, "program.lora": "8",
+        "unknown.0": "--freeze_aligner: adapters of what leads from a tower to the decoder are not counted"},
     "megatron sft --model org/none --max_length 2048 --freeze_aligner false": {
         "program.freeze": "towers", "unknown.0": "freeze_vit and freeze_aligner, which differ: towers are taken to be frozen"},
     f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_vision_tower False --freeze_multi_modal_projector False": {

@@ -128,6 +128,14 @@ def _frozen_towers(given: dict[str, Any]) -> dict[str, bool]:
     return {name: str(given.pop(name, "true")) != "false" for name in names}
 
 
+def _note_adapters(run: Run, lora: str, frozen: dict[str, bool]) -> None:
+    if lora and not frozen["freeze_aligner"]:
+        run.unknown.append(
+            "--freeze_aligner: adapters of what leads from a tower to the decoder are "
+            "not counted"
+        )
+
+
 def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     lora = _adapters(given, "lora")
     frozen = _frozen_towers(given)
@@ -168,6 +176,7 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
         given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
     add_frozen_towers(run, frozen)
+    _note_adapters(run, lora, frozen)
     _note_ranks(run, training)
     return run
 
@@ -191,7 +200,9 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     if given.get("quant_method"):
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")
-    add_frozen_towers(run, _frozen_towers(given))
+    frozen = _frozen_towers(given)
+    add_frozen_towers(run, frozen)
+    _note_adapters(run, lora, frozen)
     if lora:
         run.program["lora"] = lora
         saved = {"modules_to_save": given.pop("modules_to_save", None)}
