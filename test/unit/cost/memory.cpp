@@ -50,6 +50,20 @@ TEST_CASE(
   CHECK(only().parameters == shared.parameters);
 }
 
+TEST_CASE("memory: weights that leave with all that is theirs take on the host what they took here") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  q.model.frozen.embedding = true;
+  q.layout.sharding = sharding::full;
+  memory_parts const here = memory_of(q, stages_of(q), c)[0];
+  q.layout.offload.weights = offloaded_weights::own;
+  q.layout.offload.optimizer = true;
+  memory_parts const away = memory_of(q, stages_of(q), c)[0];
+  CHECK(here.host == 0);
+  CHECK(away.host == here.parameters + here.gradients + here.optimizer);
+  CHECK(away.parameters + away.gradients + away.optimizer == 0);
+}
+
 TEST_CASE("memory: gradients that are shared beside a pipeline are whole where they are summed") {
   constants const c = round_constants();
   question q = asked(dense_model(24));

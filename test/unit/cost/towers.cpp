@@ -233,6 +233,8 @@ TEST_CASE("towers: sizes that are none are refused") {
   refused([](tower& t) { t.inputs = 2'000'000'001; });
   refused([](tower& t) { t.layers[0] = 1; });
   refused([](tower& t) { t.products[0].inner = 0; });
+  refused([](tower& t) { t.products[0] = {.columns = 512}; });
+  refused([](tower& t) { t.products[0] = {.inner = 512}; });
   refused([](tower& t) { t.kinds[0].mix.heads = 0; });
   refused([](tower& t) { t.kinds[0].cross = attends(8, 8, 64); });
   architecture a = seeing_model(false);

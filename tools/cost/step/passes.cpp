@@ -103,7 +103,7 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
     if (s.predictions > 0) add(predictor, s.predictions);
     for (std::size_t i = 0; i < q.model.towers.size() && s.has_embedding; ++i)
       add(passes_of_tower(q, i, c), 1);
-    if (int const losses = losses_of(q.model, s); losses > 0) add(head, losses);
+    add(head, losses_of(q.model, s));
     if (is_sharded) share_weights(q, made, held_by_stage(q.model, q.layout, s), c);
     if (!q.measured.stages.empty())
       made = passes_detail::as_measured(

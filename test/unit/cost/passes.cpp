@@ -1,0 +1,154 @@
+#include <ashlar/cost/step/passes.hpp>
+// The header above comes first: it needs nothing before it.
+
+#include "predicted_runs.hpp"
+#include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/held_parameters.hpp>
+#include <ashlar/cost/step/memory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+// The names of predict/ are those of other rooms, too: tests are among them.
+namespace ashlar::cost::testing {
+
+namespace {
+
+question in_two_stages(architecture const& a) {
+  question q = asked(a);
+  q.program.kind = program_kind::tuned;
+  q.layout.pipeline = 2;
+  q.layout.data = 4;
+  return q;
+}
+
+}  // namespace
+
+TEST_CASE("passes: measured times are positive, one for all stages or one each") {
+  question q = in_two_stages(dense_model(4));
+  auto const broken = [&](std::vector<measured_stage> const& all) {
+    q.measured.stages = all;
+    try {
+      passes_of(q, stages_of(q), round_constants());
+    } catch (unpredictable const& e) {
+      return e.broken;
+    }
+    return requirement::sizes_are_positive;  // none
+  };
+  measured_stage const right{.forward = 1, .backward = 2, .weights = 1};
+  CHECK(broken({right}) == requirement::sizes_are_positive);
+  CHECK(broken({right, right}) == requirement::sizes_are_positive);
+  CHECK(broken({right, right, right}) == requirement::measured_has_every_stage);
+  CHECK(broken({{.forward = 1, .backward = 2, .weights = 2}}) == requirement::sizes_are_positive);
+  for (measured_stage const& wrong : {measured_stage{.forward = 0, .backward = 2},
+                                      {.forward = 1, .backward = 0},
+                                      {.forward = 1e9, .backward = 2},
+                                      {.forward = 1, .backward = 1e9},
+                                      {.forward = -1, .backward = 2},
+                                      {.forward = 1, .backward = -2, .weights = -3},
+                                      {.forward = 1, .backward = 2, .weights = 2.5}})
+    CHECK(broken({right, wrong}) == requirement::measured_is_positive);
+}
+
+TEST_CASE("passes: each forward of the frozen model takes what one without adapters does") {
+  constants const c = round_constants();
+  question q = in_two_stages(dense_model(4));
+  q.model.lora = {.rank = 64, .of = adapted::queries | adapted::values};
+  q.model.frozen = {.embedding = true, .head = true, .layers = std::vector<bool>(4, true)};
+  auto const passes = [&](int forwards) {
+    q.program.frozen_forwards = forwards;
+    return passes_of(q, stages_of(q), c)[0];
+  };
+  stage_passes const none = passes(0), two = passes(2);
+  q.model.lora.of = adapted::none;
+  stage_passes const bare = passes(0);
+  CHECK(bare.forward.on_device() < none.forward.on_device());
+  CHECK(two.forward.on_device()
+        == doctest::Approx(none.forward.on_device() + 2 * bare.forward.on_device()));
+  CHECK(two.backward.on_device() == none.backward.on_device());
+}
+
+TEST_CASE("passes: a frozen copy is all weights in 16 bits, in shards where they are") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  auto const parameters = [&] { return memory_of(q, stages_of(q), c)[0].parameters; };
+  for (sharding const shares : {sharding::none, sharding::full}) {
+    q.layout.sharding = shares;
+    q.program.holds_frozen_copy = false;
+    double const without = parameters();
+    q.program.holds_frozen_copy = true;
+    double const all = 4 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000;
+    CHECK(parameters() - without == doctest::Approx(2 * all / (shares == sharding::full ? 8 : 1)));
+  }
+}
+
+TEST_CASE("passes: attention to other tokens takes what attention to as many of its own does") {
+  constants const c = round_constants();
+  architecture a = dense_model(4);
+  a.kinds[0].mix.sees_all = true;
+  a.kinds[0].mix.groups = 16;
+  architecture crossing = a;
+  crossing.kinds[0].cross = attends(16, 16, 64);
+  crossing.towers.push_back(
+      {.name = "encoder", .hidden = 1024, .kinds = {a.kinds[0]}, .layers = {0, 0, 0, 0}});
+  question const q = asked(a), crosses = asked(crossing);
+  for (recomputation const again : {recomputation::none, recomputation::attention}) {
+    stage_passes const one = passes_of_layer(q, a.kinds[0], again, gradient_kind::all, c),
+                       both = passes_of_layer(crosses, crossing.kinds[0], again, gradient_kind::all, c);
+    CHECK(both.forward.attention == doctest::Approx(2 * one.forward.attention));
+    CHECK(both.backward.attention == doctest::Approx(2 * one.backward.attention));
+  }
+  // A norm's input, queries, results and their sums, keys and values.
+  question kept = crosses;
+  kept.layout.context = 2;  // Megatron-Core
+  kept.layout.data = 4;
+  auto const bytes = [&](layer const& l) {
+    return kept_bytes(kept, l, recomputation::none, true, false, c);
+  };
+  CHECK(bytes(crossing.kinds[0]) - bytes(a.kinds[0]) == 4 * 1024 + 4 * 16 + 2 * 4 * 16 * 64);
+}
+
+TEST_CASE("passes: norms or biases that train alone are those of each stage") {
+  architecture a = routed_model(2);
+  a.layers = {1, 1, 1, 1};
+  a.kinds[1].mix.norms = 1024;
+  a.kinds[1].mix.biases = 2048;
+  a.kinds[1].feed.norms = 512;
+  a.kinds[1].feed.biases = 256;
+  a.kinds[1].feed.beside_expert = 128;
+  a.norms = 64;
+  a.biases = 32;
+  for (updated_alone const alone : {updated_alone::norms, updated_alone::biases}) {
+    bool const are_norms = alone == updated_alone::norms;
+    a.alone = alone;
+    double const layers = 4 * (are_norms ? 1024 + 512 : 2048 + 256), experts = are_norms ? 0 : 128 * 16;
+    CHECK(trained_parameters(a) == layers + 4 * experts + (are_norms ? 64 : 32));
+    for (bool const has_others : {false, true}) {
+      question q = in_two_stages(a);
+      q.model.has_other_gradients = has_others;
+      std::vector<stage> const stages = stages_of(q);
+      held_parameters first = held_by_stage(q.model, q.layout, stages[0]),
+                      last = held_by_stage(q.model, q.layout, stages[1]);
+      CHECK(first.trained.dense == layers / 2);
+      CHECK(first.trained.expert == 2 * experts);
+      CHECK(last.trained.dense == layers / 2 + (are_norms ? 64 : 32));
+      CHECK(first.trained.both() + first.unused.both()
+            == (has_others ? first.all.both() : first.trained.both()));
+    }
+  }
+}
+
+TEST_CASE("passes: where transfers wait for each other, the order with a closed form is executed") {
+  layout l;
+  CHECK(l.published() == nullptr);
+  l.lanes = transfer_lanes{};
+  CHECK(l.published() == nullptr);
+  l.pipeline = 2;
+  CHECK(l.published()->name == std::string("1f1b"));
+  l.chunks = 2;
+  CHECK(l.published()->name == std::string("depth-first"));
+}
+
+}  // namespace ashlar::cost::testing
