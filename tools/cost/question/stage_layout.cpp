@@ -29,9 +29,14 @@ inline division division_by_cost(architecture const& model, int count) {
   int at = 0;
   for (int i = 0; i < a.layer_count() + 4; ++i) {
     int const beyond = i - a.layer_count();  // norm, head, cast, loss
-    if (beyond < 0) ++d.layers[static_cast<std::size_t>(at)];
-    if (beyond == 1) d.head_at = at;
-    so_far += beyond < 0 ? layer_matrices(a, a.at(i), a.at(i).feed.chosen) : beyond == 1 ? head : 0;
+    if (beyond < 0) {
+      ++d.layers[static_cast<std::size_t>(at)];
+      so_far += layer_matrices(a, a.at(i), a.at(i).feed.chosen);
+    }
+    if (beyond == 1) {
+      d.head_at = at;
+      so_far += head;
+    }
     d.working = at + 1;
     if (so_far > total * (at + 1) / count) at = min_of(at + 1, count - 1);
   }
