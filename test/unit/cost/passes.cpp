@@ -70,6 +70,27 @@ TEST_CASE("passes: each forward of the frozen model takes what one without adapt
   CHECK(two.backward.on_device() == none.backward.on_device());
 }
 
+TEST_CASE("passes: each forward of the frozen model gathers and reads weights again") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4), 8);
+  q.cluster.device().host = {.link = 1e8, .memory_bytes = 250e9, .memory_bandwidth = 75e9};
+  q.cluster.device().outside = 1e8;
+  q.layout.sharding = sharding::full;
+  q.layout.offload.weights = offloaded_weights::own;
+  q.layout.offload.optimizer = true;
+  q.model.lora = {.rank = 64, .of = adapted::queries | adapted::values};
+  q.model.frozen = {.embedding = true, .head = true, .layers = std::vector<bool>(4, true)};
+  auto const forward = [&](int forwards) {
+    q.program.frozen_forwards = forwards;
+    return passes_of(q, stages_of(q), c)[0].forward;
+  };
+  pass_terms const none = forward(0), one = forward(1), three = forward(3);
+  CHECK((none.sharding > 0 && none.offload > 0));
+  CHECK((one.sharding > 1.9 * none.sharding && one.offload > 1.9 * none.offload));
+  CHECK(three.sharding - none.sharding == doctest::Approx(3 * (one.sharding - none.sharding)));
+  CHECK(three.offload - none.offload == doctest::Approx(3 * (one.offload - none.offload)));
+}
+
 TEST_CASE("passes: a frozen copy is all weights in 16 bits, in shards where they are") {
   constants const c = round_constants();
   question q = asked(dense_model(4));

@@ -271,6 +271,7 @@ TEST_CASE("towers: attention to an encoder's tokens") {
   CHECK(a.has_cross_attention());
   CHECK(cross_keys(a, 2048) == 2048);
   CHECK(cross_keys(shorter, 2048) == 1024);
+  CHECK(cross_keys(dense_model(4), 2048) == 0);
   // The encoder's layers and the matrices of keys and values see half of the tokens, and 16 heads of 64
   // half of the keys.
   double const less = 1024 * 6 * 4 * (layer + 2 * matrix)
