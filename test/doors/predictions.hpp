@@ -41,10 +41,11 @@ inline void change_question(dice& d, cost::question& q) {
   cost::layer& l =
       d.percent(80) && !q.model.kinds.empty() ? one_of(d, q.model.kinds) : q.model.predictor;
   double* const of_layers[] = {
-      &l.mix.heads,         &l.mix.groups,  &l.mix.head,          &l.mix.window,  &l.mix.chunk,
-      &l.mix.kv_rank,       &l.mix.inner,   &l.mix.keys,          &l.mix.beside,  &l.feed.width,
-      &l.feed.experts,      &l.feed.chosen, &l.feed.latent,       &l.feed.beside, &l.feed.expert_width,
-      &l.feed.shared_width, &l.feed.groups, &l.feed.chosen_groups};
+      &l.mix.heads,         &l.mix.groups,  &l.mix.head,          &l.mix.window,        &l.mix.chunk,
+      &l.mix.kv_rank,       &l.mix.chosen,  &l.mix.index_heads,   &l.mix.index_head,    &l.mix.inner,
+      &l.mix.keys,          &l.mix.beside,  &l.feed.width,        &l.feed.experts,      &l.feed.chosen,
+      &l.feed.latent,       &l.feed.beside, &l.feed.expert_width, &l.feed.shared_width, &l.feed.groups,
+      &l.feed.chosen_groups};
   double* const of_models[] = {&q.model.hidden, &q.model.vocabulary, &q.model.embedding,
                                &q.model.beside};
   double* const of_machines[] = {&q.cluster.device().memory_bytes,

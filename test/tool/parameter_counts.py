@@ -123,6 +123,11 @@ PUBLISHED = {
          "moe_intermediate_size": 1408, "num_experts_per_tok": 6, "first_k_dense_replace": 1},
         {"hidden_size": 5120, "intermediate_size": 12288, "num_hidden_layers": 60, "num_attention_heads": 128, "moe_intermediate_size":
          1536, "n_routed_experts": 160, "num_experts_per_tok": 6, "first_k_dense_replace": 1}],
+    "deepseek_v32": [{"first_k_dense_replace": 1, "index_n_heads": 32, "index_topk": 512, "attention_bias": True}],
+    "glm_moe_dsa": [  # one layer in four chooses keys; letters; a word for each layer
+        {"num_hidden_layers": 30, "index_topk_freq": 4, "index_skip_topk_offset": 3},
+        {"num_hidden_layers": 7, "index_topk_pattern": "FSSFSSF"},
+        {"num_hidden_layers": 5, "indexer_types": ["full", "shared", "shared", "full", "shared"]}],
     "deepseek_v3": [
         {"num_hidden_layers": 61, "hidden_size": 7168, "n_routed_experts": 384, "first_k_dense_replace": 1, "num_attention_heads": 64,
          "vocab_size": 163840},
@@ -215,9 +220,9 @@ def variations(kind, cls, count):
         for size, values in SIZES.items():
             if size in known and choose.random() < 0.5:
                 made[size] = choose.choice(values)
-        if kind in ("deepseek_v2", "deepseek_v3", "mamba2", "nemotron_h", "qwen3_next"):
+        if kind in ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm_moe_dsa", "mamba2", "nemotron_h", "qwen3_next"):
             made.pop("head_dim", None)
-        if kind in ("deepseek_v2", "deepseek_v3"):
+        if kind in ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm_moe_dsa"):
             made.pop("num_key_value_heads", None)
         for size in ("num_experts", "num_local_experts", "moe_num_experts", "n_routed_experts"):
             if size in made:

@@ -38,6 +38,34 @@ TEST_CASE("architecture: a token meets its experts alone") {
   CHECK(!a.has_state_space());
 }
 
+TEST_CASE("architecture: an indexer reads compressed queries and hidden values, by hand") {
+  architecture a;
+  a.hidden = 7168;
+  mixer m{.kind = mixer_kind::compressed,
+          .heads = 128,
+          .q_rank = 1536,
+          .kv_rank = 512,
+          .nope = 128,
+          .rope = 64,
+          .value_head = 128};
+  double const without = mixer_matrices(a, m);
+  m.chosen = 2048;
+  CHECK(mixer_matrices(a, m) == without);  // another layer's choice
+  m.index_heads = 64;
+  m.index_head = 128;
+  CHECK(index_matrices(a, m) == 1536 * 64 * 128 + 7168 * 128 + 7168 * 64.0);
+  CHECK(mixer_matrices(a, m) == without + index_matrices(a, m));
+  a.vocabulary = 1000;
+  a.add({.mix = m});
+  double const s = 8192, span = 2048 * (1 - 2048 / (2 * s));
+  double const met = parameters(a) - a.table_parameters(),
+               scores = 2 * span * 128 * (2 * 512 + 64) + 2.0 / 3 * s / 2 * 64 * 128;
+  CHECK(step_operations(a, 8192, 1)
+        == doctest::Approx((6 * met - 4 * index_matrices(a, m) + 3 * scores) * s));
+  a.kinds[0].mix.chosen = 1e6;  // all keys, as they are compressed
+  CHECK(attention_span(8192, a.kinds[0].mix) == s / 2);
+}
+
 TEST_CASE("architecture: compressed attention of DeepSeek-V3, by hand") {
   architecture a;
   a.hidden = 7168;

@@ -3,6 +3,7 @@
 
 #include "predicted_runs.hpp"
 #include "random_cases.hpp"
+#include <ashlar/cost/step/kernels.hpp>
 #include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/work.hpp>
 
@@ -46,6 +47,50 @@ TEST_CASE("kept: recurrences whose state is one number a channel, as a compiled 
   CHECK(kept_of_channel(2048, 0) == 7);
   CHECK(kept_of_channel(2 * 2048, 0) == 10);
   CHECK(kept_of_channel(0, 2048) == 10);
+}
+
+TEST_CASE(
+    "kept: chosen keys, by hand: queries and results are as wide as compressed keys, and a choice is "
+    "kept") {
+  question q = asked_to_send(dense_model(1), offloaded::none);
+  layer& l = q.model.kinds[0];
+  l = {.mix = {.kind = mixer_kind::compressed,
+               .heads = 16,
+               .q_rank = 384,
+               .kv_rank = 256,
+               .nope = 64,
+               .rope = 32,
+               .value_head = 48}};
+  auto const kept = [&] {
+    return kept_bytes(q, l, recomputation::none, true, false, round_constants());
+  };
+  double const dense = kept();
+  l.mix.chosen = 2048;
+  double const shared = kept();
+  CHECK(shared - dense == 2 * 16 * ((256 + 32) - (2 * (64 + 32) + 48) + 256));
+  l.mix.index_heads = 4;
+  l.mix.index_head = 128;
+  CHECK(kept() - shared == 2 * (4 * 128 + 128 + 4) + 4 * 2048);
+
+  layer_work const made = work_of(q, l);
+  CHECK(made.head == (256 + 32 + 256) / 2.0);
+  double const tokens = q.micro_batch_tokens(), s = q.sequence;
+  CHECK(made.scores == doctest::Approx(tokens * attention_span(q.sequence, l.mix) * 16));
+  CHECK(made.all_scores == tokens * s * 16);
+  double without_backward = 0;
+  for (product const& each : made.products)
+    if (!each.has_backward) without_backward += each.m * each.n * each.k;
+  CHECK(without_backward
+        == doctest::Approx(tokens * (384 * 4 * 128 + q.model.hidden * (128 + 4) + s / 2 * 4 * 128)));
+  product const back = made.products[0];
+  product ahead = back;
+  ahead.has_backward = false;
+  auto const seconds = [&](product const& each) {
+    return products_seconds(q, {each}, round_constants());
+  };
+  CHECK(seconds(ahead).forward == seconds(back).forward);
+  CHECK(seconds(ahead).backward == 0);
+  CHECK(seconds(back).backward > 0);
 }
 
 TEST_CASE("kept: a scan whose state is one number moves eight values more, and takes no other time") {

@@ -102,6 +102,8 @@ class decoder {
   bool is_routed_at(int i) const;
   // Sets whether a layer sees a window, a chunk, or all: listed, or in the pattern of the type.
   mixer seen_by(mixer m, int i) const;
+  bool chooses_at(int i) const;
+  mixer with_indexer(mixer m) const;
   // A gated delta net.
   mixer linear_mixer() const;
 

@@ -166,7 +166,30 @@ bool decoder::is_routed_at(int i) const {
   return is_routed && std::find(dense.begin(), dense.end(), i) == dense.end();
 }
 
+// The choice of keys in a layer may be that of a layer before it.
+bool decoder::chooses_at(int i) const {
+  std::vector<std::string> const types = c_.words({"indexer_types"});
+  std::string const pattern = c_.word({"index_topk_pattern"}, "");
+  auto const n = static_cast<std::size_t>(i);
+  auto const every = static_cast<int>(c_.size_or({"index_topk_freq"}, 1)),
+             first = static_cast<int>(c_.size_or({"index_skip_topk_offset"}, 2)) - 1;
+  if (n < types.size()) return types[n] == "full";
+  if (n < pattern.size()) return pattern[n] == 'F';
+  return i <= first || every <= 1 || (i - first) % every == 0;
+}
+
+mixer decoder::with_indexer(mixer m) const {
+  m.index_heads = c_.size({"index_n_heads"});
+  m.index_head = c_.size({"index_head_dim"});
+  add_norms(m, m.index_head, layer_norm);
+  return m;
+}
+
 mixer decoder::seen_by(mixer m, int i) const {
+  if (m.chosen > 0) {
+    c_.words({"layer_types"});  // all alike
+    return chooses_at(i) ? with_indexer(m) : m;
+  }
   double const chunk = c_.size_or({"attention_chunk_size"}, 0);
   double window = c_.size_or({"sliding_window"}, 0);
   bool const may_slide = c_.flag({"use_sliding_window"}, true);

@@ -97,10 +97,13 @@ void decoder::deepseek() {
   m.head = m.nope + m.rope;
   add_norms(m, m.q_rank + m.kv_rank);
   if (c_.flag({"attention_bias"}, false)) add_biases(m, m.q_rank + m.kv_rank + m.rope + h_);
-  bool const bias = c_.flag({"mlp_bias"}, false);
+  m.chosen = c_.size_or({"index_topk"}, 0);
+  c_.size_or({"first_k_dense_replace"}, 0);  // `mlp_layer_types` may say it
+  bool const bias = c_.flag({"mlp_bias"}, false) && !(m.chosen > 0);
   feed_forward f = with_shared(experts(c_.size({"moe_intermediate_size"})));
   if (bias && f.shared_width > 0) add_biases(f, 2 * f.shared_width + h_);
   mixed(m, f, 2 * rms_norm, bias);
+  if (m.chosen > 0) a_.predictor.mix = with_indexer(m);
 }
 
 }  // namespace tool

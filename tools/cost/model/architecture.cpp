@@ -48,6 +48,12 @@ bool architecture::has_state_space() const {
   return false;
 }
 
+bool architecture::has_indexers() const {
+  for (layer const& l : kinds)
+    if (l.mix.chosen > 0) return true;
+  return false;
+}
+
 bool architecture::has_encoder() const {
   for (layer const& l : kinds)
     if (l.mix.sees_all) return true;
@@ -98,6 +104,12 @@ architecture slowest_measured(architecture a, std::vector<std::string> const& de
   return a;
 }
 
+double index_matrices(architecture const& a, mixer const& m) {
+  if (m.kind != mixer_kind::compressed || !(m.index_heads > 0)) return 0;
+  double const read = m.q_rank > 0 ? m.q_rank : a.hidden;
+  return read * m.index_heads * m.index_head + a.hidden * (m.index_head + m.index_heads);
+}
+
 double mixer_matrices(architecture const& a, mixer const& m) {
   double const h = a.hidden;
   switch (m.kind) {
@@ -107,7 +119,7 @@ double mixer_matrices(architecture const& a, mixer const& m) {
       double const wide = m.heads * (m.nope + m.rope);
       double const queries = m.q_rank > 0 ? h * m.q_rank + m.q_rank * wide : h * wide;
       return queries + h * (m.kv_rank + m.rope) + m.kv_rank * m.heads * (m.nope + m.value_head)
-             + m.heads * m.value_head * h;
+             + m.heads * m.value_head * h + index_matrices(a, m);
     }
     case mixer_kind::state_space:
       if (m.rank > 0) return 3 * h * m.inner + m.inner * (m.rank + 2 * m.keys) + m.rank * m.inner;

@@ -12,9 +12,19 @@ namespace operations_detail {
 // Operations per token of scores and their use.
 inline double attention_operations(int sequence, mixer const& m) {
   if (m.kind == mixer_kind::attention) return 4 * attention_span(sequence, m) * m.heads * m.head;
+  if (m.kind == mixer_kind::compressed && m.chosen > 0)
+    return 2 * attention_span(sequence, m) * m.heads * (2 * m.kv_rank + m.rope);
   if (m.kind == mixer_kind::compressed)
     return 2 * attention_span(sequence, m) * m.heads * (m.nope + m.rope + m.value_head);
   return 0;
+}
+
+// Operations of an indexer per token beyond six of each of its parameters: its scores, without
+// gradients.
+inline double more_of_indexer(architecture const& a, layer const& l, int sequence, gradient_kind takes) {
+  mixer const& m = l.mix;
+  double const counted = takes == gradient_kind::all ? 4 : takes == gradient_kind::inputs ? 2 : 0;
+  return m.index_heads * m.index_head * sequence - counted * index_matrices(a, m);
 }
 
 // Operations of some layers for one sequence, with those of gradients where their parameters train.
@@ -86,6 +96,9 @@ double step_operations(architecture const& a, int sequence, int batch) {
   for (int i = 0; i < a.layer_count(); ++i)
     beside += operations_detail::more_of_cross_attention(a, a.at(i), sequence,
                                                          a.gradients_of(i, first_trained));
+  for (int i = 0; i < a.layer_count(); ++i)
+    beside += operations_detail::more_of_indexer(a, a.at(i), sequence, a.gradients_of(i, first_trained))
+              * sequence;
   for (int i = 0; i < a.layer_count() && a.freezes_any(); ++i) {
     layer const& l = a.at(i);
     gradient_kind const takes = a.gradients_of(i, first_trained);

@@ -19,8 +19,9 @@ inline bool is_size(double x, bool may_be_zero = false) {
 }
 
 inline bool is_whole(architecture const& a, mixer const& m) {
-  for (double each : {m.heads, m.groups, m.head, m.window, m.chunk, m.q_rank, m.kv_rank, m.nope, m.rope,
-                      m.value_head, m.inner, m.keys, m.steps, m.rank, m.beside})
+  for (double each :
+       {m.heads, m.groups, m.head, m.window, m.chunk, m.q_rank, m.kv_rank, m.nope, m.rope, m.chosen,
+        m.index_heads, m.index_head, m.value_head, m.inner, m.keys, m.steps, m.rank, m.beside})
     if (!is_size(each, true)) return false;
   bool const has_heads = m.heads > 0;
   switch (m.kind) {
@@ -272,7 +273,7 @@ int stage_ranks_in_domain(cluster const& on, layout const& l) {
 }
 
 double attention_span(int sequence, mixer const& m) {
-  double const s = sequence, window = m.window, sides = m.sees_all ? 2 : 1;
+  double const s = sequence, window = m.chosen > 0 ? m.chosen : m.window, sides = m.sees_all ? 2 : 1;
   if (m.chunk > 0 && m.chunk < s) return sides * m.chunk / 2;
   return window > 0 && window < s ? window * (1 - window / (2 * sides * s)) : sides * s / 2;
 }

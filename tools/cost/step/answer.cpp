@@ -117,9 +117,10 @@ std::vector<unmeasured> unmeasured_in(question const& q, spreads const& s) {
 interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (!every_stage_works(q)) return interval_gap::idle_stage;
   if (q.cluster.has_several_kinds() || q.model.has_measured_layers() || !q.measured.stages.empty()
-      || q.model.freezes_any() || q.model.has_encoder() || !q.model.towers.empty()
-      || q.layout.offload.optimizer || q.layout.offload.weights != offloaded_weights::none
-      || q.program.frozen_forwards > 0 || q.program.holds_frozen_copy || !q.model.has_logits())
+      || q.model.freezes_any() || q.model.has_encoder() || q.model.has_indexers()
+      || !q.model.towers.empty() || q.layout.offload.optimizer
+      || q.layout.offload.weights != offloaded_weights::none || q.program.frozen_forwards > 0
+      || q.program.holds_frozen_copy || !q.model.has_logits())
     return interval_gap::features;
   if (!q.cluster.device().is_measured) return interval_gap::machine;
   for (auto const& each : answer_detail::compared_sizes(q, largest))

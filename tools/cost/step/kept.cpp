@@ -46,7 +46,9 @@ class keeper {
     } else if (m.kind == mixer_kind::compressed) {
       kept += ((trains ? input_ : 0) + value_) * (m.q_rank + m.kv_rank) + value_ * m.rope;
       double const made = has(again, recomputation::up_projections) ? 0 : made_by_projections(m);
-      kept += value_ * m.heads * (m.value_head + made) / tensor_;
+      kept += value_ * m.heads * (results_of_scores(m) + made) / tensor_;
+      if (m.index_heads > 0)  // its queries, key and weights, and the choice
+        kept += value_ * (m.index_heads * m.index_head + m.index_head + m.index_heads) + 4 * m.chosen;
     } else if (m.keys > 0) {
       kept += value_ * (5 * m.inner + 4 * m.keys) / tensor_;
     } else {  // The output's gate, a value, the state and the result; of each gate, three.
@@ -112,7 +114,7 @@ class keeper {
       given = m.heads * m.head;
     } else if (m.kind == mixer_kind::compressed) {
       if (!has(again, recomputation::up_projections)) taken = m.heads * made_by_projections(m);
-      given = m.heads * m.value_head;
+      given = m.heads * results_of_scores(m);
     }
     if (has(parts, offloaded::attention)) bytes += value_ * taken / tensor_;
     if (has(parts, offloaded::attention_result)) bytes += value_ * given / tensor_;
@@ -145,8 +147,13 @@ class keeper {
     return 2.0 * q_.model.lora.rank * static_cast<double>(adapters.size()) / tensor_;
   }
 
-  // Queries, keys and values of a head.
-  static double made_by_projections(mixer const& m) { return 2 * (m.nope + m.rope) + m.value_head; }
+  // Queries, keys and values of a head; queries alone, if heads meet compressed keys.
+  static double made_by_projections(mixer const& m) {
+    return m.chosen > 0 ? m.kv_rank + m.rope : 2 * (m.nope + m.rope) + m.value_head;
+  }
+  static double results_of_scores(mixer const& m) {
+    return m.chosen > 0 ? m.kv_rank + m.value_head : m.value_head;
+  }
 
   // Routed copies of a token.
   double copies(feed_forward const& f) const {

@@ -131,6 +131,7 @@ seconds_each_way products_seconds(question const& q, std::vector<product> const&
     weights.n = p.k;
     weights.k = p.m;
     s.forward += product_seconds(m, rate, p, 2, c);
+    if (!p.has_backward) continue;
     s.backward += product_seconds(m, rate, inputs, 2, c);
     double const of_weights = product_seconds(m, rate, weights, gradient, c);
     s.backward += of_weights;

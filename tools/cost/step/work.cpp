@@ -65,7 +65,7 @@ class worker {
     if (has(parts, recomputation::up_projections) && is_compressed) add_up_projections(m);
     if (!has(parts, recomputation::attention) || m.kind == mixer_kind::state_space) return;
     if (is_compressed)
-      add_scores(m, m.nope + m.rope, m.value_head);
+      add_compressed_scores(m);
     else
       add_scores(m, m.head, m.head);
   }
@@ -153,8 +153,8 @@ class worker {
 
   // Without balance, the rank with a sequence's end has all scores of its tokens but half of the last.
   double longest_share(mixer const& m) const {
-    bool const is_even =
-        stack_.facts.has(fact::context_balance) || m.window > 0 || m.chunk > 0 || m.sees_all;
+    bool const is_even = stack_.facts.has(fact::context_balance) || m.window > 0 || m.chosen > 0
+                         || m.chunk > 0 || m.sees_all;
     return is_even ? 1 : 2 - 1.0 / q_.layout.context;
   }
 
@@ -176,13 +176,34 @@ class worker {
 
   // The projections down are not split over heads.
   void add_compressed(mixer const& m) {
-    double const n = m.heads, wide = m.nope + m.rope;
+    double const n = m.heads;
     if (m.q_rank > 0) add_product(rows(), m.q_rank, hidden_);
     add_product(rows(), m.kv_rank + m.rope, hidden_);
     add_up_projections(m);
     add_product(tokens_, hidden_, n * m.value_head / tensor_);
-    add_scores(m, wide, m.value_head);
-    w_.context_bytes = value_ * tokens_ * n * (wide + m.value_head) / tensor_;
+    add_compressed_scores(m);
+    w_.context_bytes = value_ * tokens_ * n * (m.nope + m.rope + m.value_head) / tensor_;
+    if (m.chosen > 0) w_.context_bytes = value_ * tokens_ * (m.kv_rank + m.rope + m.index_head);
+    if (m.index_heads > 0) add_indexer(m);
+  }
+
+  // Heads meet chosen keys as they are compressed, and the values come from the same.
+  void add_compressed_scores(mixer const& m) {
+    if (m.chosen > 0)
+      add_scores(m, m.kv_rank + m.rope, m.kv_rank);
+    else
+      add_scores(m, m.nope + m.rope, m.value_head);
+  }
+
+  // Nothing flows back through a choice. Each tensor rank chooses for all tokens; scores of all heads
+  // are one, in 32 bits, which is written and read.
+  void add_indexer(mixer const& m) {
+    std::size_t const first = w_.products.size();
+    add_product(rows(), m.index_heads * m.index_head, m.q_rank > 0 ? m.q_rank : hidden_);
+    add_product(rows(), m.index_head + m.index_heads, hidden_);
+    add_product(tokens_, q_.sequence / 2.0, m.index_heads * m.index_head, 1, false);
+    for (std::size_t i = first; i < w_.products.size(); ++i) w_.products[i].has_backward = false;
+    move(4 * tokens_ * q_.sequence, 0);
   }
 
   // Adds rotations, too.

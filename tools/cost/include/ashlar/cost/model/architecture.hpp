@@ -91,6 +91,7 @@ struct architecture {
   bool has_experts() const;
   bool has_state_space() const;
   bool has_encoder() const;
+  bool has_indexers() const;
   // The width of what the last tower made, to which layers may attend; 0: there is none.
   double cross_width() const { return towers.empty() ? 0 : towers.back().width(); }
   bool has_cross_attention() const;
@@ -108,6 +109,7 @@ void must_know_layers(architecture const& a);
 
 // Parameters of one layer's parts, undivided. Matrices are the operands of products.
 double mixer_matrices(architecture const& a, mixer const& m);
+double index_matrices(architecture const& a, mixer const& m);  // among them: those of its indexer
 double dense_matrices(architecture const& a, feed_forward const& f, double width);
 double expert_parameters(architecture const& a, feed_forward const& f, double count);
 double beside_expert_matrices(architecture const& a, feed_forward const& f);

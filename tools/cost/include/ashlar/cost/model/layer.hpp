@@ -25,6 +25,9 @@ struct mixer {
 
   double q_rank = 0;  // compressed; 0: queries are not compressed
   double kv_rank = 0, nope = 0, rope = 0, value_head = 0;
+  // Keys that an indexer chooses for a query, whose heads then meet the compressed ones; 0: all. Layers
+  // without heads of the indexer take the choice of a layer before them.
+  double chosen = 0, index_heads = 0, index_head = 0;
 
   double inner = 0;  // channels of a state-space layer
   double keys = 0;   // groups x state, of keys as of queries; 0: a channel's state is one number

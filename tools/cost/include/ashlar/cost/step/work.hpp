@@ -14,6 +14,7 @@ struct product {
   double count = 1;
   bool is_low = true;          // in the low format where the run has one
   bool is_one_kernel = false;  // all at once
+  bool has_backward = true;
 };
 
 // The arithmetic and the traffic of one layer.
