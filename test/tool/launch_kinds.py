@@ -105,6 +105,8 @@ WRITTEN = {
         "towers.2.is_undivided": True, "megatron.num-layers": None, "megatron.seq-length": None},
     f"torchrun train.py {GPT} --language-model-type nemotron5-8b --vision-model-type radio --img-h 512 --img-w 512 --patch-dim 16 "
     "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
+    "echo '{\"zero_optimization\": {\"stage\": 2}, \"fp16\": {\"enabled\": \"auto\"}}' > ds.json\n"
+    f"deepspeed sft.py {LLAMA} --deepspeed ds.json": {"deepspeed.bf16.enabled": True, "deepspeed.fp16.enabled": False},
     f"{DS_CHAT} --zero_stage 2 --offload --lora_dim 128 --lora_module_name layers.": {
         "program.lora": "128,train=embedding,train=head", "deepspeed.zero_optimization.stage": 2, "deepspeed.fp16.enabled": True,
         "deepspeed.zero_optimization.offload_optimizer.device": "cpu", "deepspeed.train_micro_batch_size_per_gpu": 4, "batch.sequence": 512,

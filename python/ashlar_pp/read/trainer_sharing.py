@@ -89,6 +89,8 @@ def _with_deepspeed(tree: Any, run: Run) -> None:
         made.setdefault(
             "gradient_accumulation_steps", run.batch.get("micro_batches", 1)
         )
+    if precision in ("bf16", "fp16"):  # accelerate's set_mixed_precision adds it
+        made.setdefault(str(precision), {"enabled": "auto"})
     for key in ("bf16", "fp16"):
         part = made.get(key)
         if isinstance(part, dict) and part.get("enabled") == "auto":
