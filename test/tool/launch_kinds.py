@@ -183,6 +183,13 @@ WRITTEN = {
     "swift rlhf --rlhf_type rm --model a/b --max_length 2048 --per_device_train_batch_size 2": {
         "batch.micro_batch": 4, "program.head": "1", "unknown": None},
     "swift sft --task_type seq_cls --num_labels 3 --model a/b --max_length 2048": {"batch.micro_batch": 1, "program.head": "3", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --use_dora true --lora_rank 16": {"program.lora": "16,dora,dropout", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --use_dora true --lora_dropout 0 --target_modules q_proj v_proj": {"program.lora": "8,dora,q_proj,v_proj"},
+    "swift sft --model a/b --max_length 2048 --tuner_type full --freeze_parameters_ratio 0.9": {"program.freeze": "ratio=0.9", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --tuner_type adalora --lora_rank 4": {"program.lora": "12,adalora", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --init_weights pissa --use_rslora true --lorap_lr_ratio 16": {"program.lora": "8", "unknown": None},
+    f"torchrun train.py {LLAMA} --use_peft --lora_r 16 --lora_target_modules all-linear --use_dora True": {"program.lora": "16,dora,dropout"},
+    f"torchrun train.py {LLAMA} --finetuning_type lora --lora_rank 16 --use_dora True": {"program.lora": "16,dora"},
     "swift sft --task_type embedding --model a/b --max_length 2048": {
         "program.head": "0", "unknown.0": "task_type embedding: a sample is several sequences"},
     "megatron rlhf --rlhf_type rm --model a/b --max_length 2048 --global_batch_size 8 --micro_batch_size 1": {
@@ -298,10 +305,12 @@ REFUSED = {
     f"torchrun sft.py {LLAMA} --lora_rank 8": "adapters by a program of its own",
     f"torchrun run_iterative.py {LLAMA} --reward_model_name_or_path a/b": "runs a second model",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
-    "swift sft --model a/b --tuner_type reft": "not counted",
+    "swift sft --model a/b --tuner_type reft": "another package, pyreft",
+    "swift sft --model a/b --tuner_type boft": "orthogonal matrices",
+    "swift sft --model a/b --tuner_type fourierft": "not counted",
+    "megatron sft --model a/b --tuner_type adalora": "Megatron-Core has it in a way of its own",
     "swift sft --model a/b --task_type generative_reranker": "its head, or its loss, is not known",
     "megatron sft --model a/b --freeze_llm true": "--freeze_llm",
-    "swift sft --model a/b --use_dora true": "--use_dora",
     "swift sample --model a/b": "sft, pt and rlhf are read",
 }
 # The values of a configuration: parts of the run, or of the error.

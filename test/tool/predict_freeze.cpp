@@ -31,6 +31,24 @@ TEST_CASE("predict --freeze: less time, less memory, and what trains is told") {
                  "7.505 billion of them train"));
 }
 
+TEST_CASE("predict --freeze: a first share of all parameters, in whole layers") {
+  auto const run = [](std::string const& words) {
+    return predicted_run("--model 8B " + tuned_run + "--freeze " + words);
+  };
+  double const table = 128256.0 * 4096,
+               layer = 2.0 * 4096 * 4096 + 2 * 4096 * 1024 + 3.0 * 4096 * 14336 + 2 * 4096;
+  for (int layers : {1, 17, 32}) {
+    double const ratio = (table + layers * layer + 10) / 8030261248.0;
+    auto const share = run("ratio=" + std::to_string(ratio + 1e-4)),
+               named = run("embedding,first=" + std::to_string(layers));
+    CHECK(share["trained_parameters"] == named["trained_parameters"]);
+    CHECK(share["step_seconds"] == named["step_seconds"]);
+  }
+  CHECK(run("ratio=0.01")["trained_parameters"] == 8030261248.0);
+  all_refused(
+      {{"predict --model 8B " + tuned_run + "--freeze ratio=2", "ratio must be a number from 0 to 1"}});
+}
+
 TEST_CASE("predict --freeze: a model's file can say it, and the command line something else") {
   std::string const keys =
       R"("model_type":"llama","hidden_size":1024,"intermediate_size":4096,"num_attention_heads":8,)"

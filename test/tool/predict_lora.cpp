@@ -87,6 +87,47 @@ TEST_CASE("predict --frozen-weights: packed beside adapters, in a run's file and
                 "whether routed experts are packed"}});
 }
 
+TEST_CASE("predict --lora: DoRA and AdaLoRA have parameters and work of their own") {
+  std::string const job = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 --sharding optimizer ";
+  auto const low = predicted_run(job + "--lora 16,q_proj,v_proj"),
+             dora = predicted_run(job + "--lora 16,dora,q_proj,v_proj"),
+             drops = predicted_run(job + "--lora 16,dora,dropout,q_proj,v_proj"),
+             ada = predicted_run(job + "--lora 16,adalora,q_proj,v_proj");
+  auto const more = [&](nlohmann::json const& than, char const* key) {
+    return than[key].get<double>() - low[key].get<double>();
+  };
+  CHECK(more(dora, "trained_parameters") == 32 * (4096 + 1024.0));
+  CHECK(more(drops, "trained_parameters") == 32 * (4096 + 1024.0));
+  CHECK(more(ada, "trained_parameters") == 32 * 2 * 16.0);
+  CHECK(low["step_seconds"] < dora["step_seconds"]);
+  CHECK(dora["step_seconds"] < drops["step_seconds"]);
+  CHECK(ada["step_seconds"].get<double>()
+        == doctest::Approx(low["step_seconds"].get<double>()).epsilon(1e-3));
+  auto const part = [](nlohmann::json const& of, char const* key) {
+    return of["memory"][0][key].get<double>();
+  };
+  // Both results of each matrix; one matrix of 4096 x 4096 at work, with an identity.
+  CHECK(part(dora, "activations") - part(low, "activations")
+        == doctest::Approx(32 * 4096.0 * 2 * 2 * (4096 + 1024)));
+  CHECK(part(drops, "activations") - part(dora, "activations")
+        == doctest::Approx(32 * 4096.0 * 3 * 2 * 4096));
+  CHECK(part(dora, "gathered") - part(low, "gathered") == doctest::Approx(8 * 4096.0 * 4096));
+  // The importance of each, and two averages.
+  CHECK(part(ada, "optimizer") > part(low, "optimizer") + 12 * low["trained_parameters"].get<double>());
+  all_refused({{"predict " + job + "--lora 16,dora,lm_head", "of whole matrices"},
+               {"predict " + job + "--lora 16,dora --tensor 2", "of whole matrices"},
+               {"predict " + job + "--lora 16,dropout", "'dropout' is no target"},
+               {"predict " + job + "--lora 16,adalora --recompute op", "other products"}});
+  // Fewer tokens do not make norms of weights cheaper.
+  std::string const small = "--model 8B --cluster 8xH100 --sequence 64 --batch 64 ";
+  auto const products = [](nlohmann::json const& of) { return of["terms"]["products"].get<double>(); };
+  double const few = products(predicted_run(small + "--lora 16,dora"))
+                     - products(predicted_run(small + "--lora 16")),
+               many = products(predicted_run(job + "--lora 16,dora"))
+                      - products(predicted_run(job + "--lora 16"));
+  CHECK(few == doctest::Approx(many).epsilon(0.01));
+}
+
 TEST_CASE("predict --lora: wrong targets and models are refused") {
   all_refused({{"predict " + adapted_run + "--lora 16,qproj", "did you mean 'q_proj'?"},
                {"predict " + adapted_run + "--lora 0", "must be from 1 to"},

@@ -3,7 +3,7 @@
 
 usage: trained_kinds.py ASHLAR
 
-Norms and biases alone. Skipped (77) without peft, transformers and PyTorch.
+Norms and biases alone, DoRA, AdaLoRA. Skipped (77) without peft, transformers and PyTorch.
 """
 import json
 import subprocess
@@ -13,7 +13,7 @@ from pathlib import Path
 
 try:
     import torch
-    from peft import LNTuningConfig, get_peft_model
+    from peft import AdaLoraConfig, LNTuningConfig, LoraConfig, get_peft_model
     from torch.utils.flop_counter import FlopCounterMode
     from transformers import AutoConfig, AutoModelForCausalLM
 except ImportError:
@@ -82,10 +82,49 @@ def check_vectors(kind: str, folder: str) -> None:
     assert unfrozen["trained_parameters"] == trained(model) and abs(unfrozen["operations"] / all_train["operations"] - 1) < 1e-9, (kind, unfrozen)
 
 
+def adapted(kind: str, config, folder: str):
+    model, file = model_of(kind, folder)
+    return get_peft_model(model, config), file
+
+
+def forward(model) -> int:
+    """Of a forward that trains: dropout is on."""
+    counter = FlopCounterMode(display=False)
+    with counter:
+        model.train()(input_ids=torch.zeros((1, TOKENS), dtype=torch.long), use_cache=False)
+    return counter.get_total_flops()
+
+
+def check_adapters(kind: str, modules: list, folder: str) -> None:
+    """Parameters; and what DoRA's forwards do more than LoRA's: norms of weights, and behind dropout the frozen products again."""
+    places = ",".join(modules)
+    for rank in (8, 24):
+        low, file = adapted(kind, LoraConfig(r=rank, target_modules=modules), folder)
+        dora, _ = adapted(kind, LoraConfig(r=rank, target_modules=modules, use_dora=True), folder)
+        drops, _ = adapted(kind, LoraConfig(r=rank, target_modules=modules, use_dora=True, lora_dropout=0.1), folder)
+        ada, _ = adapted(kind, AdaLoraConfig(init_r=rank, target_modules=modules, total_step=100), folder)
+        sizes = [one.base_layer.weight.shape for one in low.modules() if hasattr(one, "lora_A")]
+        assert forward(dora) - forward(low) == sum(2 * rank * (one * one + one * out) for out, one in sizes), kind
+        assert forward(drops) - forward(dora) == sum(2 * TOKENS * one * out for out, one in sizes), kind
+        assert forward(ada) == forward(low), kind
+        answers = {words: predicted(file, "--lora", f"{rank},{words}{places}") for words in ("", "dora,", "dora,dropout,", "adalora,")}
+        for words, model in (("", low), ("dora,", dora), ("dora,dropout,", drops), ("adalora,", ada)):
+            assert answers[words]["trained_parameters"] == trained(model), (kind, words, answers[words]["trained_parameters"], trained(model))
+        # In 16 bits: both results of each matrix; and behind dropout its input with a mask.
+        kept = [answers[words]["memory"][0]["activations"] for words in ("", "dora,", "dora,dropout,")]
+        assert abs(kept[1] - kept[0] - sum(4 * TOKENS * out for out, _ in sizes)) < 1, (kind, kept)
+        assert abs(kept[2] - kept[1] - sum(3 * TOKENS * one for _, one in sizes)) < 1, (kind, kept)
+        times = [answers[words]["terms"]["products"] for words in ("", "dora,", "dora,dropout,")]
+        assert times[0] < times[1] < times[2], (kind, times)
+
+
 def main() -> None:
+    every = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
     with tempfile.TemporaryDirectory() as folder:
         for kind in MODELS:
             check_vectors(kind, folder)
+        for kind, modules in (("llama", every), ("llama", ["q_proj", "v_proj"]), ("mistral", ["o_proj", "down_proj"])):
+            check_adapters(kind, modules, folder)
     print(f"{len(MODELS)} types with norms alone, {len(BIASES)} with biases alone")
 
 

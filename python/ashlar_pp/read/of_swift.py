@@ -38,9 +38,21 @@ _BETWEEN_UPDATES = """
 
 # Unless it is off, each means another step than that of a decoder or of adapters.
 _OTHER_TRAINING = """
-    freeze_parameters_ratio freeze_parameters trainable_parameters use_galore use_dora
+    freeze_parameters freeze_parameters_regex trainable_parameters use_galore
+    trainable_parameters_regex
     freeze_llm lisa_activated_layers teacher_model
 """.split()
+
+# Why other kinds of training are not predicted (swift/pipelines/train/tuner.py).
+_OTHER_TUNERS = {
+    "adapter": "it puts bottlenecks of ms-swift's own behind feed-forward parts",
+    "boft": "it multiplies whole weights by orthogonal matrices in each forward",
+    "bone": "it adds blocks to whole weights in each forward, and not in all of peft",
+    "llamapro": "it adds layers to the model",
+    "longlora": "its attention sees shifted groups of tokens",
+    "reft": "another package, pyreft, changes what a few tokens of some layers are",
+    "vera": "all matrices share two frozen ones, which are not counted",
+}
 
 # These say that a model has a head of its own.
 _OF_HEADS = ("task_type", "num_labels", "reward_model", "process_reward_model")
@@ -106,8 +118,9 @@ def _read_preference(given: dict[str, Any]) -> None:
 
 def _refuse_parts(given: dict[str, Any]) -> None:
     kind = given.get("tuner_type", given.get("train_type"))
-    if kind not in (None, "full", "lora"):
-        raise Unreadable(f"tuner_type {kind}: adapters of this kind are not counted")
+    if kind not in (None, "full", "lora", "adalora"):
+        why = _OTHER_TUNERS.get(kind, "adapters of this kind are not counted")
+        raise Unreadable(f"tuner_type {kind}: {why}")
     for name in _OTHER_TRAINING:
         if given.pop(name, None) not in (None, "none", "0", "false", "causal_lm"):
             raise Unreadable(f"--{name}: another part trains, or another head")
@@ -117,9 +130,17 @@ def _adapters(given: dict[str, Any], usual: str) -> str:
     """RANK[,targets], or nothing where the whole model trains."""
     kind = given.pop("tuner_type", given.pop("train_type", usual))
     rank, named = given.pop("lora_rank", "8"), given.pop("target_modules", "all-linear")
-    for name in ("lora_alpha", "lora_dropout"):
-        given.pop(name, None)
-    return lora_words(int(rank), named) if kind == "lora" else ""
+    given.pop("lora_alpha", None)
+    if given.get("use_dora") == "true":
+        given.setdefault("lora_dropout", "0.05")
+    else:
+        given.pop("lora_dropout", None)
+    ranks = [key for key in given if key.startswith("adalora_")]
+    first = {key: given.pop(key) for key in ranks}.get("adalora_init_r", "12")
+    if kind == "adalora":  # with its first rank; parameters stay when it falls
+        given["use_adalora"] = "true"
+        rank = first
+    return lora_words(int(rank), named) if kind in ("lora", "adalora") else ""
 
 
 def _frozen_towers(given: dict[str, Any]) -> dict[str, bool]:
@@ -172,11 +193,18 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
         given["attn_implementation"] = {"flash_attn": "flash_attention_2"}.get(
             given["attn_impl"], given.pop("attn_impl")
         )
+    share = str(given.pop("freeze_parameters_ratio", "0"))
     run = of_arguments(
         given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
     add_frozen_towers(run, frozen)
     _note_adapters(run, lora, frozen)
+    if float(share) > 0 and not run.program.get("lora"):
+        run.program["freeze"] = f"ratio={share}"
+        run.notes.append(
+            "freeze_parameters_ratio: whole layers in that share are frozen; a part of "
+            "the next one is, too, which is not counted"
+        )
     _note_ranks(run, training)
     return run
 
@@ -203,6 +231,9 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     frozen = _frozen_towers(given)
     add_frozen_towers(run, frozen)
     _note_adapters(run, lora, frozen)
+    for name in ("use_dora", "use_adalora", "freeze_parameters_ratio"):
+        if given.pop(name, "false") not in ("false", "0"):
+            raise Unreadable(f"--{name}: Megatron-Core has it in a way of its own")
     if lora:
         run.program["lora"] = lora
         saved = {"modules_to_save": given.pop("modules_to_save", None)}

@@ -28,6 +28,7 @@ from .trained_parts import add_unfrozen
 from .trainer_adapters import (
     NO,
     read_adapters,
+    read_kind,
     read_packed,
     read_saved,
     refuse_own_words,
@@ -69,6 +70,7 @@ _QUIET = """
     *freeze_vit *merge_lora *neftune *group_by_length *logger *is_causal *priority
     *completion_only *assistant_only *average_tokens *ignore_data *prediction_loss
     *skip_memory *label_ *metric_for *greater_is *length_column *disable_tqdm *fp16_opt
+    *use_rslora *loraplus *lorap_ *pissa *init_weights *init_lora_weights
     *half_precision *torchdynamo *project *trackio *restore *enable_jit *data_seed
     *per_gpu_eval *dispatch *split_batches *even_batches *use_seedable *non_blocking
 """.split()
@@ -204,6 +206,7 @@ def of_arguments(
     is_of_pairs = read_head(v, run)
     if not is_of_llava:
         read_adapters(v, run)
+    read_kind(v, run)
     read_saved(v, run)
     if v.get("unfrozen_parameters"):
         if run.program.get("lora"):

@@ -70,6 +70,29 @@ def read_adapters(v: Values, run: Run) -> None:
         )
 
 
+def read_kind(v: Values, run: Run) -> None:
+    """Says whether the adapters are DoRA's or AdaLoRA's, as peft makes them; behind
+    dropout DoRA runs its frozen products again (tuners/lora/variants.py)."""
+    is_dora, is_ada = v.flag("use_dora", "peft_use_dora"), v.flag("use_adalora")
+    if not run.program.get("lora") or not (is_dora or is_ada):
+        return
+    words = ["dora" if is_dora else "adalora"]
+    if is_dora and _drops_inputs(v, run):
+        words.append("dropout")
+    rank, *rest = run.program["lora"].split(",")
+    run.program["lora"] = ",".join([rank, *words, *rest])
+
+
+def _drops_inputs(v: Values, run: Run) -> bool:
+    """TRL drops them unless it is told not to, LLaMA-Factory and Axolotl do not."""
+    said = v.get("lora_dropout")
+    if said is None and v.get("finetuning_type", "adapter") is None:
+        if v.get("use_peft") not in NO:
+            return True
+        run.unknown.append("dropout before the adapters, with which DoRA takes longer")
+    return float(said or 0) > 0
+
+
 def refuse_unknown(v: Values, run: Run) -> None:
     """Programs of their own have other names for adapters, and for what says that they
     train: `train_mode`."""

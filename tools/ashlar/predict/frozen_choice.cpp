@@ -36,6 +36,22 @@ void name_range(std::string_view range, int count, frozen_parts& named) {
   name_layers(first, dash == range.npos ? first : number(range.substr(dash + 1), first), count, named);
 }
 
+// The table and the layers that are whole in this first share of a decoder's parameters.
+void name_share(std::string_view share, ashlar::cost::architecture const& model, frozen_parts& named) {
+  if (!model.towers.empty() || model.has_measured_layers())
+    throw usage_error(
+        "ratio: the order of the parameters of towers and of measured layers is not known");
+  double const all = parameters(model), most = number_within<double>("ratio", share, 0, 1) * all;
+  named.head = most >= all;
+  double before = model.table_parameters();
+  named.embedding = before <= most;
+  for (int i = 0; i < model.layer_count(); ++i) {
+    ashlar::cost::layer const& l = model.at(i);
+    before += layer_matrices(model, l, l.feed.experts) + l.mix.beside + l.cross.beside + l.feed.beside;
+    if (before <= most) name_layers(0, i, model.layer_count(), named);
+  }
+}
+
 struct named_parts {
   frozen_parts parts;
   std::vector<bool> towers;
@@ -69,12 +85,14 @@ named_parts parts_of(std::string_view text, ashlar::cost::architecture const& mo
       name_range(range, count, named);
     else if (auto const some = value_of(part, "first="); !some.empty())
       name_layers(0, layers(some) - 1, count, named);
+    else if (auto const share = value_of(part, "ratio="); !share.empty())
+      name_share(share, model, named);
     else if (auto const end = value_of(part, "last="); !end.empty())
       name_layers(count - layers(end), count - 1, count, named);
     else if (!name_tower(part, model, all))
       throw usage_error(fmt::format(
           "'{}' is no part of the model; there are: embedding, head, layers, "
-          "layers=0-15, layers=20, first=4 and last=2{}",
+          "layers=0-15, layers=20, first=4, last=2 and ratio=0.9{}",
           part.substr(0, 64), model.towers.empty() ? "" : ", and towers, all or by their names"));
     if (comma == text.npos) return all;
     text.remove_prefix(comma + 1);

@@ -119,6 +119,11 @@ void choose_lora(std::string const& text, prediction& p) {
       trains_embedding = true;
     else if (word == "train=head")
       trains_head = true;
+    else if (word == "dora" || word == "adalora")
+      a.lora.kind = word == "dora" ? ashlar::cost::adapter_kind::magnitudes
+                                   : ashlar::cost::adapter_kind::singular_values;
+    else if (word == "dropout" && a.lora.kind == ashlar::cost::adapter_kind::magnitudes)
+      a.lora.drops_inputs = true;
     else if (!trains_tower(word, a))
       a.lora.of = a.lora.of | target_named(word);
   }
@@ -133,6 +138,10 @@ void choose_lora(std::string const& text, prediction& p) {
     throw usage_error("--lora: a head has an adapter, or trains itself");
   if (a.has_state_space())
     throw usage_error("--lora: adapters beside matrices of state-space layers are not counted");
+  bool const is_split = p.asked.layout.tensor > 1 || has(a.lora.of, lora_target::head);
+  if (is_split && a.lora.kind != ashlar::cost::adapter_kind::low_rank)
+    throw usage_error(
+        "--lora: DoRA and AdaLoRA are of whole matrices of layers: no lm_head, --tensor 1");
   if (!has_targets(a)) throw usage_error(fmt::format("--lora {}: no layer has these", text));
   a.frozen = {.embedding = !trains_embedding,
               .head = !trains_head && a.has_logits(),

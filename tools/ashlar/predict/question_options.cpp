@@ -177,7 +177,8 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "--lora", o.lora,
           "adapters of this rank train, and nothing else: 16, beside all matrices but routers and "
           "routed experts; or beside some: 16,q_proj,v_proj, with names of transformers or "
-          "Megatron-Core, attention, mlp")
+          "Megatron-Core, attention, mlp; dora or adalora before them for these kinds, and dora,dropout "
+          "where it has dropout")
       ->type_name("RANK[,TARGETS]");
   command
       .add_option(
@@ -247,6 +248,9 @@ prediction prepare(question_options const& o, described_model model,
   choose_frozen_weights(o.frozen_weights, p);
   q.program.facts = facts_of(o.facts);
   choose_recomputation(o.recompute, p);
+  if (q.model.lora.kind != ashlar::cost::adapter_kind::low_rank
+      && has(q.layout.recompute, ashlar::cost::recomputation::operators))
+    throw usage_error("--lora: DoRA and AdaLoRA have other products than --recompute op counts");
   choose_offload(o.offload, q);
   if (q.layout.offload.weights == ashlar::cost::offloaded_weights::own)
     q.layout.offload.optimizer = true;

@@ -53,15 +53,29 @@ std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward
   return matrices_of(a, f, a.lora.of);
 }
 
+double adapter_parameters(adapters const& lora, adapted_matrix const& m) {
+  double const low = lora.rank * (m.in + m.out);
+  switch (lora.kind) {
+    case adapter_kind::magnitudes:
+      return low + m.out;
+    case adapter_kind::singular_values:
+      return low + lora.rank;
+    case adapter_kind::low_rank:
+      break;
+  }
+  return low;
+}
+
 double adapter_parameters(architecture const& a, layer const& l) {
   double sum = 0;
   for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
-    for (adapted_matrix const& each : part) sum += a.lora.rank * (each.in + each.out);
+    for (adapted_matrix const& each : part) sum += adapter_parameters(a.lora, each);
   return sum;
 }
 
 double head_adapter_parameters(architecture const& a) {
-  return has(a.lora.of, adapted::head) ? a.lora.rank * (a.embedding_width() + a.vocabulary) : 0;
+  return has(a.lora.of, adapted::head) ? adapter_parameters(a.lora, {a.embedding_width(), a.vocabulary})
+                                       : 0;
 }
 
 double adapter_parameters(architecture const& a) {

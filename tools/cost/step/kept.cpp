@@ -142,9 +142,17 @@ class keeper {
     return norm_input() + norm_result(again, trains) + (keeps_more ? 4 * q_.model.hidden / split() : 0);
   }
 
-  // The result of each A, in 16 bits.
-  double between(std::vector<adapted_matrix> const& adapters) const {
-    return 2.0 * q_.model.lora.rank * static_cast<double>(adapters.size()) / tensor_;
+  // The result of each A, in 16 bits; with magnitudes also both results that they scale, and behind
+  // dropout what it leaves and its mask.
+  double between(std::vector<adapted_matrix> const& matrices) const {
+    adapters const& lora = q_.model.lora;
+    double kept = 0;
+    for (adapted_matrix const& each : matrices) {
+      kept += 2.0 * lora.rank;
+      if (lora.kind == adapter_kind::magnitudes) kept += 2 * 2 * each.out;
+      if (lora.drops_inputs) kept += (2 + 1) * each.in;
+    }
+    return kept / tensor_;
   }
 
   // Queries, keys and values of a head; queries alone, if heads meet compressed keys.

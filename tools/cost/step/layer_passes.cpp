@@ -100,7 +100,15 @@ stage_passes passes_of_layer(question const& q, layer const& l, recomputation ag
     return s;
   }
   if (q.model.lora.are_any()) {
-    stage_passes const low = passes_of_work(q, l, adapter_work(q, l), c);
+    stage_passes low = passes_of_work(q, l, adapter_work(q, l), c);
+    if (q.model.lora.kind == adapter_kind::magnitudes)
+      low.forward.add(passes_of_work(q, l, weight_norm_work(q, l), c).forward);
+    if (q.model.lora.drops_inputs) {
+      stage_passes frozen = passes_of_work(q, l, frozen_work_again(q, l), c);
+      frozen.backward.leave_out_weights();
+      low.forward.add(frozen.forward);
+      low.backward.add(frozen.backward);
+    }
     s.forward.add(low.forward);
     s.backward.add(low.backward);
     if (has(again, recomputation::full)) s.backward.add(low.forward);

@@ -18,7 +18,8 @@ std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward cons
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, mixer const& m);
 std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward const& f);
 
-// Parameters of the adapters of one layer, of the head's, and of all.
+// Parameters of the adapter of one matrix; of those of one layer, of the head's, and of all.
+double adapter_parameters(adapters const& lora, adapted_matrix const& m);
 double adapter_parameters(architecture const& a, layer const& l);
 double head_adapter_parameters(architecture const& a);
 double adapter_parameters(architecture const& a);

@@ -43,10 +43,16 @@ inline constexpr adapted every_matrix = adapted::queries | adapted::keys | adapt
 // al. 2022, LLM.int8(); 2023, QLoRA).
 enum class packing : unsigned char { none, bits_8, bits_4 };
 
+// low_rank: B A. magnitudes: a factor for each row of W + B A, divided by the norms of its rows (Liu et
+// al. 2024, DoRA). singular_values: B E A with a diagonal E (Zhang et al. 2023, AdaLoRA).
+enum class adapter_kind : unsigned char { low_rank, magnitudes, singular_values };
+
 // Everything else of the model is frozen. Routers and routed experts have no adapters.
 struct adapters {
   int rank = 0;  // 0: there are none
   adapted of = adapted::none;
+  adapter_kind kind = adapter_kind::low_rank;
+  bool drops_inputs = false;  // of magnitudes: the frozen product runs again, of what dropout leaves
   packing frozen = packing::none;
   bool packs_scales = false;  // of 4 bits: double quantization
   bool packs_head = false;

@@ -45,6 +45,10 @@ layer_work work_again(question const& q, layer const& l, recomputation parts);
 // results are added to those of the frozen matrices.
 void add_adapter(adapted_matrix const& to, question const& q, layer_work& w);
 layer_work adapter_work(question const& q, layer const& l);
+// A layer whose adapters have magnitudes: what a forward does with weights alone, and frozen products
+// that run again behind dropout.
+layer_work weight_norm_work(question const& q, layer const& l);
+layer_work frozen_work_again(question const& q, layer const& l);
 
 // The pass of the shared expert alone.
 layer_work shared_expert_work(question const& q, feed_forward const& f);
