@@ -174,12 +174,18 @@ def noticed(program, number, seconds, memory=4_000_000):
     return f"{how}: {case.group(1)}" if case else how
 
 
-def judge_room(room, sample, seed, seconds, jobs, named, sanitized, alone):
-    """Prints what survives in a room; returns how many changes are noticed, survive and are equivalent."""
+def drawn_from(room, named):
+    """All changes of a room. Stops where an entry of equivalent.txt names none of them."""
     changes = [(file, change) for file, path in room.files.items() for change in changes_of(path.read_text())]
     there = {(file, change.old, new) for file, change in changes for new in (change.new, ANY)}
     if gone := sorted(entry for entry in named if entry[0] in room.files and entry not in there):
         raise SystemExit(f"mutation: equivalent.txt names what is no change: {gone}")
+    return changes
+
+
+def judge_room(room, sample, seed, seconds, jobs, named, sanitized, alone):
+    """Prints what survives in a room; returns how many changes are noticed, survive and are equivalent."""
+    changes = drawn_from(room, named)
     random.Random(seed).shuffle(changes)
     count = len(changes) if sample == 0 else min(len(changes), 2 * sample)  # about half of them compile
     program, checked, numbers = room.compile_together({n: c for n, c in enumerate(changes[:count], 1)}, jobs, sanitized)
@@ -220,7 +226,14 @@ def main():
     parser.add_argument("--sanitized", action="store_true", help="what survives is run once more with the gate's sanitizers")
     parser.add_argument("--alone", action="store_true", help="what survives is compiled once more, alone and with sanitizers")
     parser.add_argument("--bar", type=float, default=0, help="percent that must be noticed")
+    parser.add_argument("--entries", action="store_true", help="only asks whether equivalent.txt names changes that there are")
     args = parser.parse_args()
+    if args.entries:
+        named = equivalent()
+        for name in {"cost" if file.startswith("tools/") else file.partition("/")[0] for file, _, _ in named}:
+            drawn_from(Room(name, [], [], None), named)
+        print(f"{len(named)} entries of changes that there are")
+        return 0
     below = False
     for name in args.rooms:
         with tempfile.TemporaryDirectory() as folder:
