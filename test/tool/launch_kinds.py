@@ -107,6 +107,8 @@ WRITTEN = {
     "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
     "echo '{\"zero_optimization\": {\"stage\": 2}, \"fp16\": {\"enabled\": \"auto\"}}' > ds.json\n"
     f"deepspeed sft.py {LLAMA} --deepspeed ds.json": {"deepspeed.bf16.enabled": True, "deepspeed.fp16.enabled": False},
+    f"torchrun own.py {LLAMA} --lora_r 8 --target_modules q_proj,v_proj --qlora False --bits 16": {
+        "program.lora": "8,q_proj,v_proj", "program.frozen_weights": None},
     f"{DS_CHAT} --zero_stage 2 --offload --lora_dim 128 --lora_module_name layers.": {
         "program.lora": "128,train=embedding,train=head", "deepspeed.zero_optimization.stage": 2, "deepspeed.fp16.enabled": True,
         "deepspeed.zero_optimization.offload_optimizer.device": "cpu", "deepspeed.train_micro_batch_size_per_gpu": 4, "batch.sequence": 512,
@@ -299,6 +301,8 @@ REFUSED = {
     f"torchrun internvl_chat_finetune.py {INTERNVL} --unfreeze_vit_layers -8": "a part of the tower trains",
     f"{DS_CHAT} --zero_stage 4": "there are 0 to 3",
     f"{DS_CHAT} --zero_stage 2 --lora_dim 8 --lora_module_name self_attn.": "beside a part of a layer",
+    f"echo 'import torch, colossalai.zero' > gemini.py\ntorchrun gemini.py {LLAMA}": "imports colossalai.zero, which trains",
+    f"torchrun own.py {LLAMA} --lora_r 8 --load_in_bits 4": "load_in_bits 4: weights in fewer bits",
     f"torchrun own.py {LLAMA} --tune_vision false": "tune_vision: which parts train",
     f"torchrun own.py {LLAMA} --freeze_backbone True": "freeze_backbone: which parts train",
     f"torchrun own.py {LLAMA} --use_grad_checkpointing True": "use_grad_checkpointing: recomputation by a name",

@@ -7,7 +7,7 @@ from .run_file import Run, Unreadable
 from .values import Values
 
 # Each is there in all of its programs, and in no other's.
-_SIGNS = ("down_sample_ratio", "ps_version", "force_image_size")
+_SIGNS = ("down_sample_ratio", "force_image_size")
 # They choose samples, or say what is loaded.
 _QUIET = """
     conv_style meta_path force_image_size down_sample_ratio vision_select_layer

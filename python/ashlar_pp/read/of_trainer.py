@@ -13,6 +13,7 @@ from .launchers import Training
 from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
 from .optimizers import add_optimizer
+from .own_programs import refuse_own_engine, refuse_own_words
 from .preferences import (
     OF_GENERATION,
     OF_PREFERENCES,
@@ -31,7 +32,6 @@ from .trainer_adapters import (
     read_kind,
     read_packed,
     read_saved,
-    refuse_own_words,
     refuse_unknown,
 )
 from .trainer_sharing import read_sharing
@@ -89,6 +89,7 @@ def is_for(training: Training) -> bool:
 
 def read(training: Training) -> Run:
     """Raises Unreadable."""
+    refuse_own_engine(training)
     file = _config_file(training)
     given = words_by_name(training.arguments)
     kind = preference_of(given, training.name)

@@ -43,7 +43,7 @@ def read_adapters(v: Values, run: Run) -> None:
     )
     if v.get("lora_r") and not v.get("adapter") and not is_off:
         # TRL, and programs that make their own adapters by peft.
-        targets = v.get("lora_target_modules") or _usual_places(run)
+        targets = v.get("lora_target_modules", "target_modules") or _usual_places(run)
         run.program["lora"] = lora_words(v.number("lora_r"), targets)
         v.asked.update(_ADAPTERS)
         return
@@ -104,34 +104,6 @@ def refuse_unknown(v: Values, run: Run) -> None:
             raise Unreadable(
                 f"{key}: adapters by a program of its own; --set lora_r=RANK --set "
                 "lora_target_modules=NAMES says which",
-                flag=key,
-            )
-
-
-# Programs of their own say so which parts train, and what is recomputed.
-_PARTS = re.compile(r"(^|_)(un)?(freeze|frozen)(_|$)|(^|_)tune_|(^|_)trainable_")
-_AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|recompute")
-
-
-def refuse_own_words(v: Values) -> None:
-    """Arguments of a program's own that say what trains or what is kept, which nothing
-    has read."""
-    told = set(v.rest())
-    for key in v.all:
-        if key in v.asked:
-            continue
-        if key in told and _AGAIN.search(key):
-            raise Unreadable(
-                f"{key}: recomputation by a name of the program's own; --set "
-                f"gradient_checkpointing=true --set {key}=false says it",
-                flag=key,
-            )
-        # A part that is not tuned is frozen.
-        if _PARTS.search(key) and (key in told or key.startswith("tune_")):
-            raise Unreadable(
-                f"{key}: which parts train, by a name of the program's own; without it "
-                "the run is read, and --freeze or --train-only of ashlar predict says "
-                "what trains",
                 flag=key,
             )
 
