@@ -3,6 +3,7 @@
 #include "any_run.hpp"
 #include "predicted_numbers.hpp"
 #include "random_cases.hpp"
+#include <ashlar/cost/step/adapter_work.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/pairs.hpp>
 #include <ashlar/cost/step/step_bound.hpp>

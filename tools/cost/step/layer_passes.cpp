@@ -1,5 +1,6 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/question/stack.hpp>
+#include <ashlar/cost/step/adapter_work.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/expert_passes.hpp>
 #include <ashlar/cost/step/kernels.hpp>

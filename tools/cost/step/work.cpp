@@ -1,4 +1,3 @@
-#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/kept.hpp>
@@ -339,57 +338,6 @@ layer_work work_again(question const& q, layer const& l, recomputation parts) {
 layer_work shared_expert_work(question const& q, feed_forward const& f) {
   layer_work w;
   if (f.shared_width > 0) work_detail::worker(q, w).add_split(f, f.shared_width);
-  return w;
-}
-
-void add_adapter(adapted_matrix const& to, question const& q, layer_work& w) {
-  double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor, rank = q.model.lora.rank;
-  w.products.push_back({.m = tokens, .n = rank, .k = to.in / tensor, .is_low = false});
-  w.products.push_back({.m = tokens, .n = to.out / tensor, .k = rank, .is_low = false});
-  w.forward_bytes += 2 * 3 * tokens * to.out / tensor;
-  w.backward_bytes += 2 * 3 * tokens * to.in / tensor;
-  if (q.model.lora.kind != adapter_kind::magnitudes) return;
-  // Both results are scaled, and their gradients are multiplied by them.
-  w.forward_bytes += 2 * 4 * tokens * to.out / tensor;
-  w.backward_bytes += 2 * 6 * tokens * to.out / tensor;
-}
-
-namespace work_detail {
-
-// Norms of the rows of W + B A take the product of both, by rows of an identity, and what reads and
-// writes it: the identity in 32 bits; the product, scaled, added, and its norms, in 16.
-inline void add_weight_norms(adapted_matrix const& of, question const& q, layer_work& w) {
-  double const rank = q.model.lora.rank;
-  w.products.push_back({.m = of.in, .n = rank, .k = of.in, .is_low = false});
-  w.products.push_back({.m = of.in, .n = of.out, .k = rank, .is_low = false});
-  w.forward_bytes +=
-      4 * of.in * of.in + 2 * 7 * of.in * of.out
-      + unpacking_of(q.model.lora, q.micro_batch_tokens(), of.out, of.in, value_bytes(q.program.format))
-            .forward;
-}
-
-}  // namespace work_detail
-
-layer_work weight_norm_work(question const& q, layer const& l) {
-  layer_work w;
-  for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
-    for (adapted_matrix const& each : part) work_detail::add_weight_norms(each, q, w);
-  return w;
-}
-
-layer_work frozen_work_again(question const& q, layer const& l) {
-  layer_work w;
-  for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
-    for (adapted_matrix const& each : part)
-      w.products.push_back(
-          {.m = q.micro_batch_tokens() * 1.0, .n = each.out, .k = each.in, .is_low = false});
-  return w;
-}
-
-layer_work adapter_work(question const& q, layer const& l) {
-  layer_work w;
-  for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
-    for (adapted_matrix const& each : part) add_adapter(each, q, w);
   return w;
 }
 

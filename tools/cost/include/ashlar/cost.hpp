@@ -12,6 +12,7 @@
 #include <ashlar/cost/question/stage_devices.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/cost/question/towers.hpp>
+#include <ashlar/cost/step/adapter_work.hpp>
 #include <ashlar/cost/step/answer.hpp>
 #include <ashlar/cost/step/calibrate.hpp>
 #include <ashlar/cost/step/constants.hpp>

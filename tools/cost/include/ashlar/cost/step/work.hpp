@@ -1,7 +1,6 @@
 // The work of one layer for one micro-batch on one device: products, scores, bytes, exchanges.
 #pragma once
 
-#include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/question/question.hpp>
 
 #include <vector>
@@ -40,15 +39,6 @@ layer_work work_of(question const& q, layer const& l);
 
 // The work that a backward recomputes.
 layer_work work_again(question const& q, layer const& l, recomputation parts);
-
-// Adds the work of one adapter, and gives that of a layer's. Their products are in 16 bits; their
-// results are added to those of the frozen matrices.
-void add_adapter(adapted_matrix const& to, question const& q, layer_work& w);
-layer_work adapter_work(question const& q, layer const& l);
-// A layer whose adapters have magnitudes: what a forward does with weights alone, and frozen products
-// that run again behind dropout.
-layer_work weight_norm_work(question const& q, layer const& l);
-layer_work frozen_work_again(question const& q, layer const& l);
 
 // The pass of the shared expert alone.
 layer_work shared_expert_work(question const& q, feed_forward const& f);
