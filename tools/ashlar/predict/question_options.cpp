@@ -152,7 +152,8 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
   command
       .add_option("--freeze", o.freeze,
                   "parts whose parameters do not train: embedding, head, layers=0-15, first=4, last=2, "
-                  "towers or their names, with commas; in place of the model's own \"freeze\"")
+                  "ratio=0.9 of the parameters from the front, towers or their names, with commas; in "
+                  "place of the model's own \"freeze\"")
       ->type_name("PARTS");
   add_number(command, "--frozen-forwards", q.program.frozen_forwards, 0, 100,
              "forwards without gradients beside each: 1 of the reference of DPO (default: 0)");
@@ -169,8 +170,8 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       .add_option(
           "--train-only", o.train_only,
           "parts that train, named as for --freeze, where all others are frozen; a head that is "
-          "tied trains with the embedding; or norms, or biases, of the whole model; behind these, "
-          "unfrozen: gradients of all are taken, and the optimizer has the others none of")
+          "tied trains with the embedding; or norms, or biases, of the whole model; norms,unfrozen or "
+          "biases,unfrozen where all have gradients and the optimizer has only these")
       ->type_name("PARTS");
   command
       .add_option(
@@ -178,14 +179,15 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "adapters of this rank train, and nothing else: 16, beside all matrices but routers and "
           "routed experts; or beside some: 16,q_proj,v_proj, with names of transformers or "
           "Megatron-Core, attention, mlp; dora or adalora before them for these kinds, and dora,dropout "
-          "where it has dropout")
+          "where it has dropout; train=embedding, train=head or train=TOWER also trains a copy of it, "
+          "whole=TOWER the tower itself")
       ->type_name("RANK[,TARGETS]");
   command
       .add_option(
           "--frozen-weights", o.frozen_weights,
           "beside adapters, frozen matrices are packed as bitsandbytes does: 4-bit, with scales in "
           "8 bits too: 4-bit,double; or 8-bit; the head, too: head; what is not packed in 32 bits: "
-          "rest=32-bit")
+          "rest=32-bit; towers as they are: towers=16-bit")
       ->type_name("BITS[,WORDS]");
   command
       .add_option(
