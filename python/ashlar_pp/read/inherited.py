@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import pathlib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -74,10 +75,11 @@ def _resolved(tree: dict[str, Any], path: pathlib.Path) -> dict[str, Any]:
             f"{path}: omegaconf is not installed, and resolves its references: "
             "pip install omegaconf"
         ) from None
-    register = getattr(omegaconf, "register_resolver", omegaconf.register_new_resolver)
-    for name, resolver in _RESOLVERS.items():
-        if not omegaconf.has_resolver(name):
-            register(name, resolver)
+    # register_resolver is another function before 2.4; there, this is its old name.
+    with warnings.catch_warnings(action="ignore"):
+        for name, resolver in _RESOLVERS.items():
+            if not omegaconf.has_resolver(name):
+                omegaconf.register_new_resolver(name, resolver)
     try:
         made = plain(tree, omegaconf.create(tree))
     except Exception as error:  # of its grammar

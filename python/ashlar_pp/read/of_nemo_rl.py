@@ -10,6 +10,7 @@ from typing import Any
 
 from .adapters import lora_words
 from .inherited import inherited
+from .nemo_rl_facts import add_facts
 from .of_trainer import local_model
 from .optimizers import add_fact
 from .preferences import double_batch
@@ -269,6 +270,7 @@ def _read_megatron(v: Values, run: Run) -> None:
             f"{_M}optimizer.optimizer {kind}: only Adam's state is counted"
         )
     _add_adapters(v, run, _M + "peft.")
+    add_facts(v, run, _M)
 
 
 def _read_stages(v: Values, run: Run) -> None:

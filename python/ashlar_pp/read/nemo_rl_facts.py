@@ -1,0 +1,37 @@
+"""Facts of Megatron-Core in recipes of NeMo RL: what it fuses, overlaps and scales."""
+
+from __future__ import annotations
+
+from .optimizers import add_fact
+from .run_file import Run
+from .values import Values
+
+_FUSIONS = {
+    "moe_permute_fusion": "fused-permutation",
+    "apply_rope_fusion": "fused-rotation",
+    "bias_activation_fusion": "fused-activation",
+}
+_SCALES = {"blockwise": "blocks", "tensorwise": "current", "delayed": "delayed"}
+
+
+def add_facts(v: Values, run: Run, section: str) -> None:
+    """What Megatron-Core fuses and overlaps, where the file says it."""
+    for name, fact in _FUSIONS.items():
+        if v.get(section + name) is not None:
+            add_fact(run, f"{fact}={'on' if v.flag(section + name) else 'off'}")
+    ddp = section + "distributed_data_parallel_config."
+    overlaps = [ddp + "overlap_grad_reduce", ddp + "overlap_param_gather"]
+    if any(v.get(key) is not None for key in overlaps):
+        is_on = all([v.flag(key) for key in overlaps])
+        add_fact(run, f"data-overlap={'on' if is_on else 'off'}")
+    scales = v.word(section + "fp8_cfg.fp8_recipe")
+    if run.program["precision"] == "fp8" and scales in _SCALES:
+        add_fact(run, "scales=" + _SCALES[scales])
+    kind = v.word(section + "moe_token_dispatcher_type", default="alltoall")
+    is_once = v.flag(section + "moe_enable_deepep") or kind == "flex"
+    overlaps_shared = v.flag(section + "moe_shared_expert_overlap")
+    if int(run.layout["expert"]) > 1:
+        way = "all-gather" if kind == "allgather" else "all-to-all"
+        add_fact(run, "expert-dispatch=" + ("once" if is_once else way))
+        if overlaps_shared:
+            add_fact(run, "expert-overlap=shared")
