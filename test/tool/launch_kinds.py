@@ -112,7 +112,8 @@ WRITTEN = {
     f"{DS_CHAT} --zero_stage 2 --offload --lora_dim 128 --lora_module_name layers.": {
         "program.lora": "128,train=embedding,train=head", "deepspeed.zero_optimization.stage": 2, "deepspeed.fp16.enabled": True,
         "deepspeed.zero_optimization.offload_optimizer.device": "cpu", "deepspeed.train_micro_batch_size_per_gpu": 4, "batch.sequence": 512,
-        "layout.recompute": "full", "unknown": None},
+        "layout.recompute": "full", "unknown.0": "tables that train beside adapters: a frozen original of each is counted, so memory is less "
+        "than said; norms and biases, which train, too, are not"},
     f"{DS_CHAT} --zero_stage 3 --dtype bf16 --lora_dim 8 --only_optimize_lora --max_seq_len 2048": {
         "program.lora": "8", "deepspeed.bf16.enabled": True, "deepspeed.fp16": None, "batch.sequence": 2048},
     f"{DS_CHAT} --zero_stage 0 --num_padding_at_beginning 1 --lora_dim 8": {
@@ -121,8 +122,8 @@ WRITTEN = {
     f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_llm True --freeze_backbone True --freeze_mlp False": {
         "program.freeze": "vision_tower,embedding,head,layers", "layout.recompute": "full", "unknown": None},
     f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_llm True --freeze_backbone True --freeze_mlp True --use_llm_lora 16": {
-        "program.freeze": "vision_tower,multi_modal_projector", "program.lora": "16,all"},
-    f"torchrun internvl_chat_finetune.py {INTERNVL} --freeze_backbone True --use_llm_lora 16": {
+        "program.freeze": "vision_tower,multi_modal_projector", "program.lora": "16,qkv_proj,o_proj,mlp"},
+    f"torchrun internvl_chat_finetune.py {INTERNVL} --conv_style internvl2_5 --freeze_backbone True --use_llm_lora 16": {
         "program.lora": "16,all,whole=multi_modal_projector"},
     f"torchrun internvl_chat_mpo.py {INTERNVL} --grad_checkpoint False --use_packed_ds True --max_packed_tokens 4096": {
         "program.frozen_forwards": 1, "batch.sequence": 4096, "batch.micro_batch": 4, "layout.recompute": None},
@@ -442,8 +443,15 @@ RECIPES = [
     ({"grpo": {"seed": 1}, "cluster": {"num_nodes": 8, "gpus_per_node": 8}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True},
       "sequence_packing": {"enabled": True, "train_mb_tokens": 8192}, "generation": {"colocated": {"enabled": False, "resources": {"num_nodes": 4}}}}},
      {"batch.micro_batch": 4, "notes.1": "launched on 4 x 8 devices", "unknown.0": "policy.sequence_packing (micro-batches of 8192 tokens)"}),
+    ({"grpo": {"seed": 1}, "policy": {**POLICY, "is_vlm": True, "hf_config_overrides": {"rope_scaling": {"factor": 2}, "num_hidden_layers": 2},
+      "dtensor_cfg": {"enabled": True, "automodel_kwargs": {"use_liger_kernel": True},
+                      "lora_cfg": {"enabled": True, "dim": 8, "target_modules": ["q_proj"], "exclude_modules": ["*out_proj*"]}}}},
+     {"program.lora": "8,q_proj", "unknown": ["policy.dtensor_cfg.lora_cfg.exclude_modules: layers without adapters",
+      "frozen weights beside adapters are in 32 bits", "policy.is_vlm: what images add", "policy.hf_config_overrides.num_hidden_layers",
+      "policy.dtensor_cfg.automodel_kwargs.use_liger_kernel"]}),
     ({"grpo": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True}, "optimizer": {"name": "torch.optim.SGD"}}}, "only Adam's state"),
     ({"distillation": {"seed": 1}, "policy": POLICY}, "a teacher runs beside"),
+    ({"sft": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": False}}}, "one of megatron_cfg and dtensor_cfg"),
 ]
 
 

@@ -44,7 +44,13 @@ def read(training: Training) -> Run:
     elif "num_padding_at_beginning" in given:
         made["reward_model"] = True
     _add_adapters(made)
-    return of_arguments(made, folder, {})
+    run = of_arguments(made, folder, {})
+    if "modules_to_save" in made:
+        run.unknown.append(
+            "tables that train beside adapters: a frozen original of each is counted, "
+            "so memory is less than said; norms and biases, which train, too, are not"
+        )
+    return run
 
 
 def _configuration(made: dict[str, Any], kind: str) -> str:

@@ -24,8 +24,11 @@ _PARTS = {
     "vision_tower": "freeze_backbone",
     "multi_modal_projector": "freeze_mlp",
 }
-# InternLM2 and Phi-3 have some of them fused (wrap_llm_lora).
-_EVERY_MATRIX = "all"
+# Matrices of decoders that have some of them fused (wrap_llm_lora), by conv_style.
+_FUSED = {
+    "internlm2": "qkv_proj,o_proj,mlp",
+    "phi3": "qkv_proj,o_proj,gate_up_proj,down_proj",
+}
 
 
 def is_of_internvl(v: Values) -> bool:
@@ -41,7 +44,8 @@ def add_parts(v: Values, run: Run) -> None:
     frozen = [part for part, key in _PARTS.items() if v.flag(key)]
     if rank:
         whole = [f"whole={part}" for part in _PARTS if part not in frozen]
-        run.program["lora"] = ",".join([str(rank), _EVERY_MATRIX, *whole])
+        style = v.word("conv_style", default="internlm2-chat").partition("-")[0]
+        run.program["lora"] = ",".join([str(rank), _FUSED.get(style, "all"), *whole])
     elif v.flag("freeze_llm"):
         # unfreeze_lm_head sets a field of the module, which leaves its weights frozen.
         frozen += ["embedding", "head", "layers"]

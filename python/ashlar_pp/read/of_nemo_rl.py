@@ -10,6 +10,7 @@ from typing import Any
 
 from .adapters import lora_words
 from .inherited import inherited
+from .megatron_ranks import megatron_ranks
 from .nemo_rl_facts import add_facts
 from .of_trainer import local_model
 from .optimizers import add_fact
@@ -18,13 +19,13 @@ from .run_file import Run, Unreadable, add_frozen_towers
 from .values import Values, packed, sorted_out
 
 _D, _M = "policy.dtensor_cfg.", "policy.megatron_cfg."
-# In the order in which they are looked for, with what they are.
-_KINDS = ("distillation", "ppo", "grpo", "dpo", "rm", "sft")
+_KINDS = ("ppo", "grpo", "dpo", "rm", "sft")
+_TEACHERS = ("distillation", "on_policy_distillation", "teacher", "teachers")
 _SECTIONS = {
     *_KINDS,
+    *_TEACHERS,
     *"defaults policy cluster checkpointing logger data data_plane env loss_fn".split(),
-    *"value value_loss_fn generation tokenizer teacher teachers async_rl eval".split(),
-    *"on_policy_distillation reward_penalties".split(),
+    *"value value_loss_fn generation tokenizer async_rl eval reward_penalties".split(),
 }
 _MOMENTS = {"exp_avg_dtype": "first-moment", "exp_avg_sq_dtype": "second-moment"}
 _BITS = {
@@ -32,24 +33,16 @@ _BITS = {
     "torch.float16": "16-bit",
     "torch.bfloat16": "16-bit",
 }
-_SECOND = {
-    "distillation": "a teacher runs beside the model that trains",
-    "on_policy_distillation": "a teacher runs beside the model that trains",
-    "teacher": "a teacher runs beside the model that trains",
-    "teachers": "a teacher runs beside the model that trains",
-}
 _QUIET = """
     checkpointing. logger. data. data_plane. env. eval. cluster. grpo. dpo. sft. rm.
-    ppo.    loss_fn. value_loss_fn. async_rl. reward_penalties. generation. tokenizer.
+    ppo. loss_fn. value_loss_fn. async_rl. reward_penalties. generation. tokenizer.
     policy.tokenizer. policy.generation policy.scheduler policy.logprob_
     policy.max_grad_norm policy.make_sequence policy.offload_optimizer_for_logprob
-    policy.hf_config_overrides policy.refit policy.optimizer. policy.quant_
-    policy.router_replay policy.sequence_packing policy.dynamic_batching policy.is_vlm
-    policy.draft. policy.reward_model_cfg policy.dtensor_cfg._v2
-    policy.dtensor_cfg.env_vars policy.dtensor_cfg.clear_cache
-    value. policy.dtensor_cfg.lora_cfg. policy.dtensor_cfg.automodel_kwargs.
-    policy.dtensor_cfg.defer
-    policy.megatron_cfg.scheduler policy.megatron_cfg.env_vars
+    policy.refit policy.optimizer. policy.quant_ policy.router_replay
+    policy.sequence_packing policy.dynamic_batching policy.draft.
+    policy.reward_model_cfg policy.dtensor_cfg._v2 policy.dtensor_cfg.env_vars
+    policy.dtensor_cfg.clear_cache value. policy.dtensor_cfg.lora_cfg.
+    policy.dtensor_cfg.defer policy.megatron_cfg.scheduler policy.megatron_cfg.env_vars
     policy.megatron_cfg.checkpoint policy.megatron_cfg.peft. policy.megatron_cfg.moe_
     policy.megatron_cfg.optimizer. policy.megatron_cfg.distributed_data_parallel_config.
     policy.megatron_cfg.empty policy.megatron_cfg.force policy.megatron_cfg.pipeline_dt
@@ -60,6 +53,9 @@ _QUIET = """
     policy.megatron_cfg.fp8_cfg. policy.megatron_cfg.bias_activation_fusion
     policy.megatron_cfg.apply_rope_fusion policy.megatron_cfg.attention_backend
     policy.megatron_cfg.gradient_accumulation_fusion policy.train_iters
+    policy.hf_config_overrides.max_position policy.hf_config_overrides.rope_
+    policy.hf_config_overrides.router_aux
+    policy.hf_config_overrides.text_config.router_aux
 """.split()
 
 
@@ -77,9 +73,11 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     whole = inherited(tree, path)
     kind = next((each for each in _KINDS if whole.get(each)), "")
-    for key, why in _SECOND.items():
+    for key in _TEACHERS:
         if whole.get(key):
-            raise Unreadable(f"{path}: {key}: {why}", flag=key)
+            raise Unreadable(
+                f"{path}: {key}: a teacher runs beside the model that trains", flag=key
+            )
     if not kind or not isinstance(whole.get("policy"), Mapping):
         raise Unreadable(f"{path}: it says no policy and no way to train one")
     v = Values(whole, str(path))
@@ -94,8 +92,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
             "ashlar predict"
         )
     is_megatron, is_fsdp = v.flag(_M + "enabled"), v.flag(_D + "enabled")
-    if is_megatron and is_fsdp:
-        raise Unreadable(f"{path}: megatron_cfg and dtensor_cfg are both on")
+    if is_megatron == is_fsdp:  # models/policy/lm_policy.py
+        raise Unreadable(f"{path}: one of megatron_cfg and dtensor_cfg must be enabled")
     run.program["precision"] = {
         "bfloat16": "bf16",
         "float16": "fp16",
@@ -104,8 +102,10 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     if not run.program["precision"]:
         raise Unreadable(f"{path}: policy.precision is not known")
     (_read_megatron if is_megatron else _read_fsdp)(v, run)
-    _read_batch(v, run, is_megatron)
-    _add_kind(kind, v, run)
+    _read_batch(v, run)
+    _add_kind(kind, run)
+    if v.flag("policy.is_vlm"):
+        run.unknown.append("policy.is_vlm: what images add")
     prefix = _D if is_megatron else _M
     rest = [key for key in v.rest() if not key.startswith(prefix)]
     run.not_read, unknown = sorted_out(rest, _QUIET)
@@ -113,7 +113,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     return run
 
 
-def _read_batch(v: Values, run: Run, is_megatron: bool) -> None:
+def _read_batch(v: Values, run: Run) -> None:
     length = v.number("policy.max_total_sequence_length")
     samples = v.number("policy.train_global_batch_size")
     micro = v.number("policy.train_micro_batch_size", default=1)
@@ -146,7 +146,7 @@ def _training_devices(v: Values) -> tuple[int, int]:
     return nodes - v.number(key + "resources.num_nodes", default=0), devices
 
 
-def _add_kind(kind: str, v: Values, run: Run) -> None:
+def _add_kind(kind: str, run: Run) -> None:
     if kind in ("grpo", "ppo"):
         run.notes.append(
             "NeMo RL: one update of its policy, with prompts and answers of full "
@@ -176,6 +176,8 @@ def _add_adapters(v: Values, run: Run, prefix: str) -> None:
             f"{prefix}target_modules: every linear layer has adapters, and nothing "
             "says whether the head, or experts, are among them"
         )
+    if v.get(prefix + "exclude_modules"):
+        run.unknown.append(f"{prefix}exclude_modules: layers without adapters")
     run.program["lora"] = lora_words(v.number(prefix + "dim"), targets)
 
 
@@ -223,15 +225,7 @@ def _read_fsdp(v: Values, run: Run) -> None:
 
 
 def _read_megatron(v: Values, run: Run) -> None:
-    run.layout = {
-        "tensor": v.number(_M + "tensor_model_parallel_size", default=1),
-        "pipeline": v.number(_M + "pipeline_model_parallel_size", default=1),
-        "context": v.number(_M + "context_parallel_size", default=1),
-        "expert": v.number(_M + "expert_model_parallel_size", default=1),
-        "sharding": "optimizer",
-    }
-    if v.number(_M + "expert_tensor_parallel_size", default=1) > 1:
-        run.layout["expert_tensor"] = v.number(_M + "expert_tensor_parallel_size")
+    run.layout = {**megatron_ranks(v, _M), "sharding": "optimizer"}
     if run.layout["tensor"] > 1:
         run.program["sequence_parallel"] = (
             "on" if v.flag(_M + "sequence_parallel") else "off"

@@ -8,6 +8,7 @@ from typing import Any
 
 from .adapters import lora_words
 from .launchers import Training
+from .megatron_ranks import megatron_ranks
 from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, packed, parsed, sorted_out
@@ -183,19 +184,10 @@ def _read_fsdp(v: Values, run: Run) -> None:
 
 def _read_megatron(v: Values, run: Run) -> None:
     m = _ACTOR + "megatron."
-    run.layout = {
-        "tensor": v.number(m + "tensor_model_parallel_size", default=1),
-        "pipeline": v.number(m + "pipeline_model_parallel_size", default=1),
-        "context": v.number(m + "context_parallel_size", default=1),
-        "expert": v.number(m + "expert_model_parallel_size", default=1),
-        "sharding": "optimizer",
-    }
+    run.layout = {**megatron_ranks(v, m), "sharding": "optimizer"}
     chunks = v.get(m + "virtual_pipeline_model_parallel_size")
     if isinstance(chunks, int) and chunks > 1:
         run.layout["chunks"] = chunks
-    within = v.get(m + "expert_tensor_parallel_size")
-    if isinstance(within, int):
-        run.layout["expert_tensor"] = within
     o = m + "override_transformer_config."
     how = v.word(o + "recompute_granularity", default="")
     if how == "full" and v.word(o + "recompute_method", default="uniform") == "block":
