@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from launch_kinds import ASHLAR, read
+from launch_reading import ASHLAR, read
 
 LINGUA = {"distributed": {"fsdp_type": "full_shard"}, "data": {"seq_len": 256, "batch_size": 2}}
 

@@ -7,6 +7,7 @@ import json
 import pathlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 FILE = pathlib.Path(__file__).parent / "megatron_flags.json"
 
@@ -107,3 +108,19 @@ def _values(rest: Sequence[str], count: int | str) -> list[str]:
             break
         taken.append(word)
     return taken
+
+
+def words_by_name(words: tuple[str, ...]) -> dict[str, Any]:
+    """Arguments by their names with underscores; a flag is True."""
+    made: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            continue
+        name, equals, value = word[2:].partition("=")
+        taken = [value] if equals else []
+        while not equals and rest and not rest[0].startswith("--"):
+            taken.append(rest.pop(0))
+        made[name.replace("-", "_")] = " ".join(taken) if taken else True
+    return made

@@ -15,6 +15,8 @@ from .run_file import Run, Unreadable
 from .stand_ins import import_recipe, stood_in_for
 from .values import Values, sorted_out
 
+READS = "Megatron-Bridge"
+
 _QUIET = """
     dataset logger checkpoint tokenizer rng scheduler dist. profiling validation
     straggler rerun ft. inprocess nvrx tensor_inspect peft optimizer. ddp. train.

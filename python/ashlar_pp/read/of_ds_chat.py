@@ -7,9 +7,12 @@ import json
 import pathlib
 from typing import Any
 
+from .flags import words_by_name
 from .launchers import Training
-from .of_trainer import of_arguments, words_by_name
+from .of_trainer import of_arguments
 from .run_file import Run, Unreadable
+
+READS = "DeepSpeed-Chat"
 
 # Each is there in the programs of all of its steps, and in no other's.
 _SIGNS = {"data_split", "zero_stage", "per_device_train_batch_size"}

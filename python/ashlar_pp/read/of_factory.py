@@ -10,6 +10,8 @@ from typing import Any
 from .of_trainer import of_arguments
 from .run_file import Run, Unreadable
 
+READS = "LLaMA-Factory"
+
 _SAME = ("model_class", "peft_config", "dist_config", "quant_config", "kernel_config")
 _READ = """
     model model_class peft_config dist_config quant_config cutoff_len micro_batch_size

@@ -10,6 +10,8 @@ from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "llm-foundry"
+
 _QUIET = """
     variables. run_name tokenizer. train_loader. eval_loader. scheduler. optimizer.
     algorithms. max_duration eval_ seed device_eval progress_bar log_ console_log

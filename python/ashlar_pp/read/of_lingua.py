@@ -10,6 +10,8 @@ from .lingua_layers import LAYERS, architecture_of, width_of
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "lingua"
+
 _QUIET = """
     name dump_dir steps probe_freq seed optim. data. profiling. checkpoint. logging.
     async_eval eval. env. distributed.matmul distributed.detect distributed.compile

@@ -11,6 +11,8 @@ from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "LitGPT"
+
 _QUIET = """
     out_dir data eval. optimizer. logger_name seed access_token resume tokenizer_dir
     initial_checkpoint_dir lora_alpha lora_dropout train.save_interval

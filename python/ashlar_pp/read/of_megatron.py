@@ -20,6 +20,8 @@ from .run_file import Run, Unreadable
 from .values import packed
 from .vocabulary import vocabulary_of
 
+READS = "Megatron-LM"
+
 _SIGNS = (
     "num-layers hidden-size num-attention-heads micro-batch-size global-batch-size "
     "tensor-model-parallel-size pipeline-model-parallel-size use-mcore-models "
@@ -102,6 +104,17 @@ def read(training: Training) -> Run:
             f"arguments by the table of Megatron-LM {megatron_version()}, which is not "
             "installed here"
         )
+    return run
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return bool({"num_layers", "hidden_size"} & set(tree))
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Fields of Megatron-Core without sections."""
+    run = Run()
+    of_fields(tree, run, path.parent)
     return run
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 from .launchers import Training
 from .nanotron_model import TYPES
 from .run_file import Run, Unreadable
 from .values import Values, read_file, sorted_out
+
+READS = "nanotron"
 
 _QUIET = """
     checkpoints. data_stages general. logging. profiler tokenizer. lighteval
@@ -38,16 +41,17 @@ def read(training: Training) -> Run:
             path = pathlib.Path(
                 training.command.folder, value if equals else words[at + 1]
             )
-            return of_recipe(read_file(path), str(path))
+            return of_recipe(read_file(path), path)
     raise Unreadable("--config-file has no value")
 
 
-def is_recipe(tree: Any) -> bool:
-    return isinstance(tree, dict) and {"parallelism", "tokens", "model"} <= set(tree)
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return {"parallelism", "tokens", "model"} <= set(tree)
 
 
-def of_recipe(tree: Any, where: str) -> Run:
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
+    where = str(path)
     if tree.get("doremi"):
         raise Unreadable(f"{where}: doremi: a second model runs beside the one trained")
     v = Values(tree, where)

@@ -18,6 +18,8 @@ from .preferences import double_batch
 from .run_file import Run, Unreadable, add_frozen_towers
 from .values import Values, packed, sorted_out
 
+READS = "NeMo RL"
+
 _D, _M = "policy.dtensor_cfg.", "policy.megatron_cfg."
 _KINDS = ("ppo", "grpo", "dpo", "rm", "sft")
 _TEACHERS = ("distillation", "on_policy_distillation", "teacher", "teachers")

@@ -11,6 +11,8 @@ from .optimizers import add_optimizer
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "GPT-NeoX"
+
 _QUIET = """
     optimizer. min_lr lr_ train_iters warmup distributed_backend eval_ log_ steps_per_
     wall_clock gradient_clipping weight_decay hidden_dropout attention_dropout init_

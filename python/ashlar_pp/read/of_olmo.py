@@ -9,6 +9,8 @@ from typing import Any
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "OLMo"
+
 _QUIET = """
     run_name seed dry_run wandb. optimizer. scheduler. tokenizer. save_ remote_ load_
     max_duration max_grad_norm speed_monitor gen1_gc eval_ device_eval evaluators data.

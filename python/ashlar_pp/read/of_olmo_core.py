@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import pathlib
 
+from .flags import words_by_name
 from .launchers import Training
-from .of_trainer import local_model, words_by_name
+from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
+
+READS = "open-instruct"
 
 _PROGRAM = "olmo_core_finetune.py"
 _QUIET = """

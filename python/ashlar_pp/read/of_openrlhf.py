@@ -6,10 +6,13 @@ from __future__ import annotations
 import pathlib
 
 from .adapters import lora_words
+from .flags import words_by_name
 from .launchers import Training
-from .of_trainer import local_model, words_by_name
+from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, packed, sorted_out
+
+READS = "OpenRLHF"
 
 _OF_ACTOR, _OF_SUPERVISED = "train_ppo_ray", "train_sft"
 _REFUSED = {

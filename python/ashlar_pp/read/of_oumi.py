@@ -14,6 +14,8 @@ from .packed import add_packed
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "oumi"
+
 _QUIET = """
     data. model.tokenizer model.processor_kwargs model.load_pretrained_weights
     model.trust_remote_code model.chat_template model.device_map model.model_revision

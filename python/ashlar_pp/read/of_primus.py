@@ -14,6 +14,8 @@ from .of_torchtitan import of_job
 from .run_file import Run, Unreadable
 from .values import read_file
 
+READS = "Primus"
+
 _VARIABLE = re.compile(r"\$\{([^:{}]+)(?::([^}]*))?\}")
 
 

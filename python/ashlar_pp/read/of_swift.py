@@ -8,10 +8,10 @@ import pathlib
 from typing import Any
 
 from .adapters import lora_words
-from .flags import megatron_flags
+from .flags import megatron_flags, words_by_name
 from .heads import read_head
 from .launchers import Training
-from .of_trainer import accelerate_of, local_model, of_arguments, words_by_name
+from .of_trainer import local_model, of_arguments
 from .preferences import (
     OF_GENERATION,
     add_preference,
@@ -21,7 +21,10 @@ from .preferences import (
 )
 from .run_file import Run, Unreadable, add_frozen_towers
 from .trainer_adapters import read_saved
+from .trainer_run import accelerate_of
 from .values import Values, found, read_file
+
+READS = "ms-swift"
 
 _COMMANDS = ("sft", "pt", "rlhf")
 

@@ -14,6 +14,8 @@ from .run_file import Run, Unreadable
 from .torchtitan_model import model_of
 from .values import Values, read_file
 
+READS = "torchtitan"
+
 _TOML = ("--job.config_file", "--job.config-file")
 
 
@@ -38,6 +40,15 @@ def read(training: Training) -> Run:
         return _of_registry(training, str(given["config"]))  # with what is given
     run.arguments = {**values, **given}
     return run
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return isinstance(tree.get("training"), Mapping)
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """The tool reads its values."""
+    return Run(framework="torchtitan", arguments=of_job(tree))
 
 
 def of_job(tree: Any) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from .run_file import Run, Unreadable
 from .torchtune_model import READ, model_of
 from .values import Values, sorted_out
 
+READS = "torchtune"
+
 _QUIET = """
     output_dir checkpoint_dir tokenizer. checkpointer. ref_checkpointer. save_
     resume_from_checkpoint

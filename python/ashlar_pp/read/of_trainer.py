@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from .heads import head_of, read_head
-from .launchers import Training
 from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
 from .optimizers import add_optimizer
-from .own_programs import refuse_own_engine, refuse_own_words
+from .own_programs import refuse_own_words
 from .preferences import (
     OF_GENERATION,
     OF_PREFERENCES,
@@ -35,10 +34,12 @@ from .trainer_adapters import (
     refuse_unknown,
 )
 from .trainer_sharing import read_sharing
-from .values import Values, found, read_file, sorted_out
+from .values import Values, read_file, sorted_out
+
+READS = "the Trainer of transformers, TRL, LLaMA-Factory, Axolotl"
 
 # In the order in which they are looked for: the Trainer's, Axolotl's, others'.
-_MICRO = ("per_device_train_batch_size", "micro_batch_size", "per_gpu_train_batch_size")
+MICRO = ("per_device_train_batch_size", "micro_batch_size", "per_gpu_train_batch_size")
 _LENGTH = (
     "max_seq_length",
     "max_length",
@@ -50,6 +51,7 @@ _LENGTH = (
     "seq_length",
     "max_source_length",
 )
+_SIGNS = {"base_model", "model_name_or_path", "per_device_train_batch_size"}
 _MODEL = ("model_name_or_path", "base_model", "model_id", "model_name", "model")
 
 _QUIET = """
@@ -80,83 +82,13 @@ _OFF = (False, "false", "False")
 _FORMATS = ("bf16", "bfloat16", "pure_bf16", "fp16", "float16", "mixed_precision")
 
 
-def is_for(training: Training) -> bool:
-    names = _names(training.arguments)
-    if names & {*_MICRO, "deepspeed", "deepspeed_config"}:
-        return True
-    return _config_file(training) is not None
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return bool(_SIGNS & set(tree))
 
 
-def read(training: Training) -> Run:
-    """Raises Unreadable."""
-    refuse_own_engine(training)
-    file = _config_file(training)
-    given = words_by_name(training.arguments)
-    kind = preference_of(given, training.name)
-    if kind:
-        given["rl"] = kind
-    else:
-        refuse_second_model({}, training.name)
-    if file is not None:
-        from .recipes import run_of_recipe  # which comes back here for some files
-
-        return run_of_recipe(read_file(file), file, given, accelerate_of(training))
-    return of_arguments(
-        given, pathlib.Path(training.command.folder), accelerate_of(training)
-    )
-
-
-def _names(words: tuple[str, ...]) -> set[str]:
-    return {word.partition("=")[0].lstrip("-").replace("-", "_") for word in words}
-
-
-def _config_file(training: Training) -> pathlib.Path | None:
-    words = list(training.arguments)
-    for at, word in enumerate(words):
-        is_named = at > 0 and words[at - 1] in ("--config", "--config_file", "-c")
-        is_loose = not any(w.startswith("-") for w in words[: at + 1]) and at < 2
-        path = pathlib.Path(training.command.folder, word)
-        if (is_named or is_loose) and path.suffix in (
-            ".yaml",
-            ".yml",
-            ".json",
-            ".toml",
-        ):
-            if path.is_file():
-                return path
-            raise Unreadable(f"{training.program} reads {path}, which is not there")
-    return None
-
-
-def words_by_name(words: tuple[str, ...]) -> dict[str, Any]:
-    """Arguments by their names with underscores; a flag is True."""
-    made: dict[str, Any] = {}
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("--"):
-            continue
-        name, equals, value = word[2:].partition("=")
-        taken = [value] if equals else []
-        while not equals and rest and not rest[0].startswith("--"):
-            taken.append(rest.pop(0))
-        made[name.replace("-", "_")] = " ".join(taken) if taken else True
-    return made
-
-
-def accelerate_of(training: Training) -> dict[str, Any]:
-    """What accelerate's own file and words say: how ranks share the state."""
-    if training.launcher != "accelerate":
-        return {}
-    given = {k: (v if v else True) for k, v in training.launcher_options}
-    if "config_file" in given:
-        folder = pathlib.Path(training.command.folder)
-        path = found(str(given.pop("config_file")), folder)
-        tree = read_file(path)
-        if not isinstance(tree, Mapping):
-            raise Unreadable(f"{path} is no configuration of accelerate")
-        return {**tree, **given}
-    return given
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Without the program and the launcher that take it. Raises Unreadable."""
+    return of_arguments(tree, path.parent, {}, is_alone=True)
 
 
 def of_arguments(
@@ -236,7 +168,7 @@ def of_arguments(
     elif length is not None and "sequence" not in run.batch:
         run.batch["sequence"] = v.number(*_LENGTH)
     run.notes.append("all sequences are taken to be of full length")
-    micro = v.number(*_MICRO, default=8 if not v.get("deepspeed_config") else 0)
+    micro = v.number(*MICRO, default=8 if not v.get("deepspeed_config") else 0)
     steps = v.get("gradient_accumulation_steps")
     if micro:
         run.batch["micro_batch"] = micro

@@ -11,6 +11,8 @@ from .preferences import adds_reference, double_batch
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
+READS = "VeOmni"
+
 _QUIET = """
     data.train_ data.eval_ data.data_ data.chat_ data.text_ data.dyn_bsz data.num_
     data.drop_ data.source_ data.dataloader. data.dataset data.pin_ data.prefetch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
@@ -13,6 +14,8 @@ from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, packed, parsed, sorted_out
 from .verl_config import composed
+
+READS = "verl"
 
 _QUIET = """
     data. algorithm. trainer. reward critic. actor_rollout_ref.rollout.
@@ -77,6 +80,15 @@ def _value(text: str) -> Any:
         return parsed(text, pathlib.Path("value.yaml"))
     except Unreadable:
         return text
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return "actor_rollout_ref" in tree
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    return of_values(Values(tree, str(path)), path.parent)
 
 
 def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> Run:

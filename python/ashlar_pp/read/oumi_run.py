@@ -8,8 +8,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import of_oumi
 from .launchers import Training
-from .of_oumi import is_recipe, of_recipe
+from .of_oumi import READS as READS
 from .run_file import Run, Unreadable
 from .values import found, read_file, replaced
 
@@ -29,9 +30,9 @@ def read(training: Training) -> Run:
     if words[:2] == ("launch", "up"):
         path, pairs = _parted(words[2:], folder)
         tree = read_file(path)
-        if not isinstance(tree, Mapping) or not is_job(tree):
+        if not isinstance(tree, Mapping) or not is_recipe(tree):
             raise Unreadable(f"{path} is no job of oumi")
-        return of_job(_with(tree, pairs), path)
+        return of_recipe(_with(tree, pairs), path)
     if words[:1] != ("train",):
         raise Unreadable(f"oumi {' '.join(words[:2])}: it starts no training")
     run = _train(words[1:], folder, training.nodes, training.devices)
@@ -44,9 +45,9 @@ def read(training: Training) -> Run:
 def _train(words: Sequence[str], folder: pathlib.Path, nodes: int, devices: int) -> Run:
     path, pairs = _parted(words, folder)
     tree = read_file(path)
-    if not isinstance(tree, Mapping) or not is_recipe(tree):
+    if not isinstance(tree, Mapping) or not of_oumi.is_recipe(tree):
         raise Unreadable(f"{path} is no configuration of oumi")
-    return of_recipe(_with(tree, pairs), path, nodes, devices)
+    return of_oumi.of_recipe(_with(tree, pairs), path, nodes, devices)
 
 
 def _with(tree: Mapping[str, Any], pairs: Sequence[str]) -> Any:
@@ -86,12 +87,12 @@ def _parted(
     return found(name, folder), pairs
 
 
-def is_job(tree: Mapping[str, Any]) -> bool:
+def is_recipe(tree: Mapping[str, Any]) -> bool:
     return isinstance(tree.get("run"), str) and bool({"resources", "setup"} & set(tree))
 
 
-def of_job(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
-    """The training that the job's script starts, by the words of its line. Raises
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Of a job: the training that its script starts, by the words of its line. Raises
     Unreadable."""
     started = _started(tree["run"], tree.get("envs") or {})
     if len(started) != 1:

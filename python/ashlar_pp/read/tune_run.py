@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .launchers import Training
+from .of_torchtune import READS as READS
 from .of_torchtune import RECIPE, is_recipe, of_recipe
 from .run_file import Run, Unreadable
 from .torchtune_model import root_of

@@ -1,0 +1,57 @@
+"""Configurations of NeMo 1: Megatron's fields in the model's section."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from .of_megatron import of_fields
+from .run_file import Run, Unreadable
+
+READS = "NeMo"
+
+
+def is_recipe(tree: Mapping[str, Any]) -> bool:
+    return "trainer" in tree and isinstance(tree.get("model"), Mapping)
+
+
+def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Raises Unreadable."""
+    model = dict(tree["model"])
+    if "micro_batch_size" not in model:
+        raise Unreadable(
+            f"{path}: its model has no micro_batch_size: no recipe of NeMo"
+        )
+    names = {"encoder_seq_length": "seq_length", "activation": ""}
+    fields: dict[str, Any] = {
+        str(names.get(k, k)): v
+        for k, v in model.items()
+        if not isinstance(v, Mapping) and names.get(k, k)
+    }
+    activation = str(model.get("activation", "gelu")).replace("-", "_")
+    gates = {
+        "swiglu": "swiglu",
+        "fast_swiglu": "swiglu",
+        "geglu": "geglu",
+        "fast_geglu": "geglu",
+        "squared_relu": "squared_relu",
+    }
+    if activation in gates:
+        fields[gates[activation]] = True
+    elif activation != "gelu":
+        raise Unreadable(f"{path}: model.activation {activation!r} is not predicted")
+    optimizer = model.get("optim") or {}
+    if optimizer.get("name") == "distributed_fused_adam":
+        fields["use_distributed_optimizer"] = True
+    tokenizer = model.get("tokenizer") or {}
+    if tokenizer.get("vocab_size"):
+        fields["vocab_size"] = tokenizer["vocab_size"]
+    precision = str((tree["trainer"] or {}).get("precision", 32))
+    fields[
+        "bf16" if "bf16" in precision else "fp16" if "16" in precision else "fp32"
+    ] = True
+    fields.pop("fp32", None)
+    run = Run()
+    of_fields(fields, run, path.parent)
+    return run

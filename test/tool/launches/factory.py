@@ -1,0 +1,44 @@
+"""LLaMA-Factory, both versions."""
+
+from launch_reading import LLAMA
+
+WRITTEN = {
+    "echo '{\"model_name_or_path\": \"a/b\", \"cutoff_len\": 2048, \"bf16\": true, \"per_device_train_batch_size\": 1}' > t.json\n"
+    "llamafactory-cli train t.json per_device_train_batch_size=4 cutoff_len=512": {"batch.micro_batch": 4, "batch.sequence": 512, "unknown": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_vision_tower False --freeze_multi_modal_projector False": {
+        "program.freeze": None, "unknown": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --lora_rank 8 --additional_target multi_modal_projector,lm_head": {
+        "program.lora": "8,train=multi_modal_projector,train=head"},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --image_max_pixels 262144": {"program.freeze": "towers"},
+    f"torchrun train.py {LLAMA} --stage dpo --pref_loss simpo": {"batch.micro_batch": 4, "unknown": None},
+    f"torchrun train.py {LLAMA} --finetuning_type lora --lora_rank 16 --use_dora True": {"program.lora": "16,dora"},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4": {
+        "program.frozen_weights": "4-bit,double", "layout.recompute": "full", "unknown": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --disable_gradient_checkpointing True": {"layout.recompute": None, "unknown": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 8 --double_quantization False": {"program.frozen_weights": "8-bit"},
+}
+
+REFUSED = {
+    f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_language_model True": "towers train alone",
+    f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4 --quantization_method hqq": "only weights that bitsandbytes packs",
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 3": "bitsandbytes packs 4 and 8",
+}
+
+RECIPES = [
+    ({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "cutoff_len": 4096, "global_batch_size": 32, "cp_size": 2,
+      "dist_config": {"name": "fsdp2"}, "peft_config": {"name": "lora", "r": 16}, "quant_config": {"name": "bnb", "quantization_bit": 4}},
+     {"batch.sequence": 4096, "batch.micro_batch": 2, "batch.sequences": 32, "batch.micro_batches": None, "layout.sharding": "full",
+      "layout.context": 2, "layout.recompute": "full", "program.precision": "bf16", "program.lora": "16",
+      "program.frozen_weights": "4-bit,double"}),
+    ({"model": "a/b", "model_class": "llm", "enable_activation_checkpointing": False}, {"layout.recompute": None, "layout.sharding": "none"}),
+    ({"model": "a/b", "model_class": "llm", "peft_config": {"name": "freeze", "freeze_trainable_layers": 4}}, {"program.train_only": "last=4"}),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "finetuning_type": "freeze",
+      "freeze_trainable_layers": -3, "freeze_extra_modules": "embed_tokens,lm_head"}, {"program.train_only": "first=3,embedding,head"}),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "finetuning_type": "freeze",
+      "freeze_trainable_modules": "mlp"}, "a part of each layer trains"),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "finetuning_type": "freeze", "use_llama_pro": True},
+     "every n-th layer"),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "use_kt": True}, "experts on the CPU"),
+    ({"model": "a/b", "model_class": "llm", "optim_config": {"name": "muon"}}, "only AdamW's state"),
+]

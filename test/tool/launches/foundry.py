@@ -1,0 +1,11 @@
+"""llm-foundry."""
+
+RECIPES = [
+    ({"max_seq_len": 2048, "model": {"name": "hf_causal_lm"}, "global_train_batch_size": 8, "max_duration": "1ba",
+      "fsdp_config": {"sharding_strategy": "HYBRID_SHARD"}}, "share within a node"),
+    ({"variables": {"n": 2048}, "max_seq_len": "${variables.n}", "model": {"name": "mpt_causal_lm", "d_model": 4096, "n_heads": 32,
+      "n_layers": 32, "expansion_ratio": 4, "vocab_size": 50432, "attn_config": {"attn_type": "grouped_query_attention", "kv_n_heads": 8}},
+      "global_train_batch_size": 1024, "device_train_microbatch_size": 4, "precision": "amp_bf16", "max_duration": "1ba",
+      "fsdp_config": {"sharding_strategy": "FULL_SHARD", "activation_checkpointing": True}},
+     {"model.num_key_value_heads": 8, "model.intermediate_size": 16384, "batch.sequence": 2048, "layout.recompute": "full"}),
+]

@@ -1,0 +1,24 @@
+"""What bash runs, and what it starts."""
+
+from launch_reading import GPT, of_script
+
+RECORDED = {
+    "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
+    "cd /no/such/folder && torchrun a.py y": ["a.py y"],
+    "set -e\nD=`cat /no/such/file`\ncat run.sh > o\nE=$(cat run.sh | wc -l)\ntorchrun a.py $D $E": ["a.py 5"],
+    "echo N=4 > own.sh\nsource ./own.sh\ntorchrun a.py $N": ["a.py 4"],
+    "python submit.py --gpus 8 -- accelerate launch --num_processes 8 a.py --b 1": ["a.py --b 1"],
+    "N=$(ds_ssh nvidia-smi --query-gpu=name | wc -l)\ntorchrun a.py $((N - 2))": ["a.py 8"],
+}
+
+REFUSED = {
+    "S=$2\nexit 1": "line 1 takes S from argument 2",
+}
+
+
+def check(folder):
+    """The answer names what a script takes from a file that is not there."""
+    run, said = of_script(folder, f"set -e\nDATA=`cat /no/such/file`\ntorchrun pretrain_gpt.py {GPT} --data-path $DATA")
+    assert run is not None and run["unknown"] == ["the output of `cat /no/such/file`"], said
+    run, said = of_script(folder, "set -e\ncat /no/such/file\ntorchrun pretrain_gpt.py")
+    assert run is None and "No such file" in said, said

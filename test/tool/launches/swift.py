@@ -1,0 +1,66 @@
+"""ms-swift."""
+
+WRITTEN = {
+    "export NPROC_PER_NODE=4\nswift sft --model org/none --torch_dtype bfloat16 --max_length 2048 --per_device_train_batch_size 2": {
+        "program.lora": "8", "program.precision": "bf16", "layout.recompute": "full", "batch.micro_batches": 2},
+    "accelerate launch --num_processes 4 swift/cli/sft.py --model org/none --max_length 2048 --per_device_train_batch_size 2": {
+        "program.lora": "8", "batch.micro_batch": 2, "batch.sequence": 2048},
+    "swift sft --model org/none --tuner_type full --deepspeed zero3 --max_length 2048 --gradient_accumulation_steps 1": {
+        "program.lora": None, "deepspeed.zero_optimization.stage": 3, "program.freeze": "towers"},
+    "swift sft --model org/none --tuner_type full --max_length 2048 --freeze_vit false --freeze_aligner false": {
+        "program.freeze": None, "unknown": None},
+    "swift sft --model org/none --max_length 2048 --freeze_vit false --freeze_aligner false": {
+        "program.freeze": None, "program.lora": "8",
+        "unknown.0": "--freeze_aligner: adapters of what leads from a tower to the decoder are not counted"},
+    "megatron sft --model org/none --max_length 2048 --freeze_aligner false": {
+        "program.freeze": "towers", "unknown.0": "freeze_vit and freeze_aligner, which differ: towers are taken to be frozen"},
+    "megatron sft --model org/none --max_length 2048 --tuner_type lora --modules_to_save word_embeddings output_layer": {
+        "program.lora": "8,train=embedding,train=head"},
+    "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
+        "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
+        "megatron.global-batch-size": "16", "megatron.recompute-granularity": "selective"},
+    "swift rlhf --rlhf_type rm --model a/b --max_length 2048 --per_device_train_batch_size 2": {
+        "batch.micro_batch": 4, "program.head": "1", "unknown": None},
+    "swift sft --task_type seq_cls --num_labels 3 --model a/b --max_length 2048": {"batch.micro_batch": 1, "program.head": "3", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --use_dora true --lora_rank 16": {"program.lora": "16,dora,dropout", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --use_dora true --lora_dropout 0 --target_modules q_proj v_proj": {"program.lora": "8,dora,q_proj,v_proj"},
+    "swift sft --model a/b --max_length 2048 --tuner_type full --freeze_parameters_ratio 0.9": {"program.freeze": "ratio=0.9", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --tuner_type adalora --lora_rank 4": {"program.lora": "12,adalora", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --init_weights pissa --use_rslora true --lorap_lr_ratio 16": {"program.lora": "8", "unknown": None},
+    "swift sft --task_type embedding --model a/b --max_length 2048": {
+        "program.head": "0", "unknown.0": "task_type embedding: a sample is several sequences"},
+    "megatron rlhf --rlhf_type rm --model a/b --max_length 2048 --global_batch_size 8 --micro_batch_size 1": {
+        "batch.micro_batch": 2, "batch.sequences": 16, "program.head": "1", "unknown": None},
+    "swift rlhf --rlhf_type grpo --model a/b --reward_funcs a": {"batch.sequence": None, "unknown": None},
+    "echo '{\"fsdp\": \"full_shard\", \"fsdp_config\": {\"activation_checkpointing\": false, \"activation_cpu_offload\": true}}' > f.json\n"
+    "swift sft --model a/b --max_length 2048 --fsdp f.json --gradient_checkpointing false": {
+        "layout.sharding": "full", "layout.recompute": None, "layout.offload_activations": "full"},
+    "swift rlhf --rlhf_type orpo --model a/b --max_length 2048 --per_device_train_batch_size 2": {"batch.micro_batch": 4, "unknown": None},
+    "swift rlhf --rlhf_type grpo --model a/b --max_length 2048 --reward_funcs a --per_device_train_batch_size 2": {
+        "batch.sequence": 2560, "batch.micro_batch": 2, "unknown": None},
+    "megatron rlhf --rlhf_type dpo --model a/b --max_length 2048 --global_batch_size 8 --micro_batch_size 1": {
+        "batch.micro_batch": 2, "batch.sequences": 16, "unknown.0": "the forward of the reference, and its weights"},
+    "megatron rlhf --rlhf_type grpo --model a/b --max_length 2048 --max_completion_length 1024 --global_batch_size 8 --num_generations 4 "
+    "--reward_funcs a --offload_optimizer true": {"batch.sequences": 8, "megatron.seq-length": "3072", "unknown": None},
+    "echo '{\"distributed_type\": \"FSDP\", \"num_processes\": 8}' > fsdp.json\n"
+    "accelerate launch --config_file fsdp.json swift/cli/sft.py --model a/b --max_length 2048": {"layout.sharding": "full"},
+    "swift sft --model org/none --deepspeed zero2 --max_length 2048 --gradient_accumulation_steps 4": {
+        "deepspeed.gradient_accumulation_steps": 4, "deepspeed.train_micro_batch_size_per_gpu": 1},
+    "swift sft --model org/none --max_length 2048 --quant_method bnb --quant_bits 4 --lora_rank 16 --task_type causal_lm --freeze_llm false": {
+        "unknown": None, "program.frozen_weights": "4-bit,double", "program.lora": "16"},
+    "swift sft --model org/none --tuner_type full --deepspeed zero3_offload --max_length 2048 --gradient_accumulation_steps 1": {
+        "deepspeed.zero_optimization.offload_param.device": "cpu"},
+}
+
+REFUSED = {
+    "swift rlhf --rlhf_type ppo --model a/b": "rlhf_type ppo: a second model runs",
+    "swift sft --model a/b --quant_method hqq --quant_bits 4": "only weights that bitsandbytes packs",
+    "megatron sft --model a/b --quant_method bnb --quant_bits 4": "Megatron-Core has no packed weights",
+    "swift sft --model a/b --tuner_type reft": "another package, pyreft",
+    "swift sft --model a/b --tuner_type boft": "orthogonal matrices",
+    "swift sft --model a/b --tuner_type fourierft": "not counted",
+    "megatron sft --model a/b --tuner_type adalora": "Megatron-Core has it in a way of its own",
+    "swift sft --model a/b --task_type generative_reranker": "its head, or its loss, is not known",
+    "megatron sft --model a/b --freeze_llm true": "--freeze_llm",
+    "swift sample --model a/b": "sft, pt and rlhf are read",
+}

@@ -1,0 +1,68 @@
+"""Programs over the Trainer of transformers."""
+
+from launch_reading import LLAMA, of_script
+
+WRITTEN = {
+    f"torchrun sft.py {LLAMA} --model_name_or_path none --use_peft --lora_r 16 --lora_target_modules q_proj v_proj": {
+        "program.lora": "16,q_proj,v_proj", "batch.micro_batch": 2, "layout.sharding": "none"},
+    "echo '{\"zero_optimization\": {\"stage\": 2}, \"fp16\": {\"enabled\": \"auto\"}}' > ds.json\n"
+    f"deepspeed sft.py {LLAMA} --deepspeed ds.json": {"deepspeed.bf16.enabled": True, "deepspeed.fp16.enabled": False},
+    f"torchrun own.py {LLAMA} --lora_r 8 --target_modules q_proj,v_proj --qlora False --bits 16": {
+        "program.lora": "8,q_proj,v_proj", "program.frozen_weights": None},
+    f"torchrun sft.py {LLAMA} --optim paged_adamw_8bit": {
+        "program.fact": "data-overlap=on,bucket=6553600,first-moment=8-bit,second-moment=8-bit"},
+    f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": {
+        "program.fact": "data-overlap=on,bucket=6553600,first-moment=4-bit,second-moment=4-bit"},
+    f"torchrun sft.py {LLAMA} --optim paged_adamw_32bit": {"program.fact": "data-overlap=on,bucket=6553600"},
+    f"torchrun train.py {LLAMA} --use_peft --lora_r 16 --lora_target_modules all-linear --use_dora True": {"program.lora": "16,dora,dropout"},
+    f"torchrun sft.py {LLAMA} --lora_r 8 --use_peft False": {"program.lora": None},
+    f"torchrun sft.py {LLAMA} --gradient_checkpointing 0": {"layout.recompute": None},
+    "echo '{\"fsdp_activation_checkpointing\": true}' > f.json\n"
+    f"torchrun sft.py {LLAMA} --fsdp full_shard --fsdp_config f.json": {"layout.sharding": "full", "layout.recompute": "full"},
+    f"torchrun sft.py {LLAMA} --lora_r 8 --q_lora False": {"program.lora": "8,q_proj,v_proj"},
+    f"torchrun sft.py {LLAMA} --lora_r 8": {
+        "program.lora": "8,q_proj,v_proj",
+        "unknown.0": "places of adapters, which peft chooses by the model's type: taken to be q_proj and v_proj, as for Llama, Mistral, Qwen and Gemma"},
+    f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True --use_peft": {
+        "program.frozen_weights": "4-bit", "program.lora": "8,q_proj"},
+    f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True --use_bnb_nested_quant True": {
+        "program.frozen_weights": "4-bit,double"},
+    f"torchrun sft.py {LLAMA} --pure_bf16 True".replace(" --bf16 True", ""): {
+        "program.precision": "bf16", "unknown.0": "pure_bf16: weights and state in 16 bits"},
+    f"accelerate launch --use_deepspeed --zero_stage 3 sft.py {LLAMA}": {"deepspeed.gradient_accumulation_steps": 4},
+    f"accelerate launch --num_machines 2 --num_processes 16 sft.py {LLAMA} --fsdp hybrid_shard": {
+        "layout.sharding": "full", "layout.shard_ranks": 8, "program.scatter_once": True},
+    f"torchrun --nproc_per_node 8 sft.py {LLAMA} --fsdp hybrid_shard_zero2": {"layout.sharding": "gradients", "layout.shard_ranks": None},
+    f"torchrun sft.py {LLAMA} --fsdp 'full_shard offload'": {"layout.sharding": "full", "layout.offload_weights": "own"},
+}
+
+REFUSED = {
+    f"torchrun sft.py {LLAMA} --vision_tower clip": "vision_tower clip: its sizes are known here only of",
+    f"torchrun sft.py {LLAMA} --optim adafactor": "--set optim=adamw_torch",
+    f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",
+    f"torchrun sft.py {LLAMA} --load_in_4bit True": "nothing says which adapters train",
+    f"torchrun sft.py {LLAMA} --use_badam true": "use_badam: only the state of Adam",
+    f"torchrun sft.py {LLAMA} --train_mode qlora": "train_mode: adapters by a program",
+    f"echo 'import torch, colossalai.zero' > gemini.py\ntorchrun gemini.py {LLAMA}": "imports colossalai.zero, which trains",
+    f"torchrun own.py {LLAMA} --lora_r 8 --load_in_bits 4": "load_in_bits 4: weights in fewer bits",
+    f"torchrun own.py {LLAMA} --tune_vision false": "tune_vision: which parts train",
+    f"torchrun own.py {LLAMA} --freeze_backbone True": "freeze_backbone: which parts train",
+    f"torchrun own.py {LLAMA} --use_grad_checkpointing True": "use_grad_checkpointing: recomputation by a name",
+    f"torchrun sft.py {LLAMA} --lora_rank 8": "adapters by a program of its own",
+    f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
+}
+
+RECIPES = [
+    ({"model_name_or_path": "a/b", "num_generations": 8, "reward_funcs": ["accuracy"], "pass_rate_min": 0.2}, "nothing trains"),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "beta": 0.1, "max_prompt_length": 512}, "--set rl=dpo"),
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True},
+     {"unknown.0": "how ranks share the state, which the launcher says: taken to be --sharding none"}),
+    ({"compute_environment": "LOCAL_MACHINE", "distributed_type": "FSDP"}, "is accelerate's"),
+]
+
+
+def check(folder):
+    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adafactor", "--set", "optim=adamw_torch")
+    assert run is not None, said
+    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --use_lora True", "--set", "lora_r=64", "--set", "lora_target_modules=q_proj,v_proj")
+    assert run is not None and run["program"]["lora"] == "64,q_proj,v_proj" and "unknown" not in run, (run, said)

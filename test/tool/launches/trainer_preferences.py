@@ -1,0 +1,23 @@
+"""Preferences, rewards and generation with the Trainer."""
+
+from launch_reading import LLAMA
+
+WRITTEN = {
+    f"torchrun scripts/dpo.py {LLAMA} --beta 0.1": {
+        "batch.micro_batch": 4, "batch.micro_batches": 4, "program.frozen_forwards": 1, "program.frozen_copy": True, "unknown": None},
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --reward_funcs accuracy "
+    "--gradient_checkpointing False": {
+        "batch.sequence": 1536, "batch.micro_batch": 2, "unknown": None},
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --reward_funcs accuracy": {
+        "unknown.0": "gradient_checkpointing: newer releases of TRL turn it on"},
+    f"torchrun kto.py {LLAMA}": {"batch.micro_batch": 2, "program.frozen_forwards": 3, "program.frozen_copy": True, "unknown": None},
+    f"torchrun dpo.py {LLAMA} --deepspeed '" + '{"zero_optimization": {"stage": 3}}' + "'": {
+        "deepspeed.train_micro_batch_size_per_gpu": 4, "deepspeed.gradient_accumulation_steps": 4, "program.frozen_forwards": 1},
+    f"torchrun run_dpov2_align.py {LLAMA} --reference_model_name_or_path a/b": {"batch.micro_batch": 4, "program.frozen_forwards": 1},
+}
+
+REFUSED = {
+    f"torchrun reward.py {LLAMA}": "a second model",
+    f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
+    f"torchrun run_iterative.py {LLAMA} --reward_model_name_or_path a/b": "runs a second model",
+}

@@ -1,0 +1,18 @@
+"""VeOmni."""
+
+WRITTEN = {
+    "echo '{\"model\": {\"model_path\": \"a/b\"}, \"data\": {\"max_seq_len\": 2048}, \"train\": {\"micro_batch_size\": 1, "
+    "\"global_batch_size\": 8}}' > t.json\ntorchrun tasks/train_torch.py t.json --train.micro_batch_size 2 --data.max_seq_len=512": {
+        "batch.micro_batch": 2, "batch.sequence": 512, "batch.sequences": 8},
+}
+
+RECIPES = [
+    ({"model": {"model_path": "a/b"}, "data": {"max_seq_len": 2048}, "train": {"micro_batch_size": 1, "global_batch_size": 8,
+      "accelerator": {"ulysses_size": 2, "ep_size": 4, "fsdp_config": {"fsdp_mode": "fsdp2"}}}},
+     {"layout.sharding": "full", "layout.context": 2, "layout.expert": 4, "layout.recompute": "full"}),
+    ({"model": {"model_path": "a/b"}, "data": {"data_type": "dpo"}, "train": {"global_batch_size": 8}},
+     {"batch.sequences": 8, "batch.micro_batch": 1, "program.frozen_forwards": 1, "program.frozen_copy": True}),
+    ({"model": {"model_path": "a/b"}, "data": {"data_type": "dpo"}, "train": {"global_batch_size": 8, "micro_batch_size": 2, "dyn_bsz": False},
+      "dpo_config": {"refer_model_precision": "float32"}},
+     {"batch.sequences": 16, "batch.micro_batch": 4, "program.frozen_forwards": 1, "unknown.0": "dpo_config.refer_model_precision"}),
+]
