@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from .of_trainer import local_model
+from .local_models import local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
-from .of_trainer import local_model
+from .local_models import local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from .adapters import lora_words
 from .inherited import inherited
+from .local_models import local_model
 from .megatron_ranks import megatron_ranks
 from .nemo_rl_facts import add_facts
-from .of_trainer import local_model
 from .optimizers import add_fact
 from .preferences import double_batch
 from .run_file import Run, Unreadable, add_frozen_towers

@@ -8,7 +8,7 @@ import pathlib
 from .adapters import lora_words
 from .flags import words_by_name
 from .launchers import Training
-from .of_trainer import local_model
+from .local_models import local_model
 from .run_file import Run, Unreadable
 from .values import Values, packed, sorted_out
 

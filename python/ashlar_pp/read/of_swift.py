@@ -11,7 +11,8 @@ from .adapters import lora_words
 from .flags import megatron_flags, words_by_name
 from .heads import read_head
 from .launchers import Training
-from .of_trainer import local_model, of_arguments
+from .local_models import local_model
+from .of_trainer import of_arguments
 from .preferences import (
     OF_GENERATION,
     add_preference,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
-from .of_trainer import local_model
+from .local_models import local_model
 from .optimizers import add_fact, add_optimizer
 from .preferences import add_preference
 from .run_file import Run, Unreadable

@@ -4,14 +4,13 @@ with DeepSpeed or FSDP, by arguments, files, or accelerate's configuration."""
 from __future__ import annotations
 
 import pathlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from .heads import head_of, read_head
+from .local_models import local_model
 from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
-from .optimizers import add_optimizer
 from .own_programs import refuse_own_words
 from .preferences import (
     OF_GENERATION,
@@ -33,8 +32,10 @@ from .trainer_adapters import (
     read_saved,
     refuse_unknown,
 )
+from .trainer_quiet import QUIET
 from .trainer_sharing import read_sharing
-from .values import Values, read_file, sorted_out
+from .trainer_step import read_optimizer, read_precision, read_ranks
+from .values import Values, sorted_out
 
 READS = "the Trainer of transformers, TRL, LLaMA-Factory, Axolotl"
 
@@ -53,29 +54,6 @@ _LENGTH = (
 )
 _SIGNS = {"base_model", "model_name_or_path", "per_device_train_batch_size"}
 _MODEL = ("model_name_or_path", "base_model", "model_id", "model_name", "model")
-
-_QUIET = """
-    *output *logging *log_ *save *eval *learning_rate *lr_ *warmup *weight_decay
-    *num_train_epochs *max_steps *num_epochs *report_to *run_name *dataset *data_
-    *dataloader *preprocessing *overwrite *do_train *do_eval *do_predict *seed
-    *tokenizer *template *chat *wandb *hub *push *train_file *validation *val_ *ddp_
-    *tf32 *trust_remote *cache_dir *use_fast *special_tokens *max_grad_norm *adam
-    *remove_unused *load_best *include_ *evals *plot_loss *stage *finetuning_type
-    *strict *saves *resume *early *hf_ *mlflow *shuffle *split *test_
-    *train_on_inputs *datasets *local_rank *scheduler *epochs *print *gradient_clip
-    *dataset_ *packing *pad_to *auto_resume *sample_packing *flash_attention *debug
-    *special *tokens *plugins *gradient_checkpointing_kwargs *torch_dtype *dtype
-    *attn compute_environment debug downcast_bf16 machine_rank *model_revision
-    main_ rdzv same_network tpu use_cpu enable_cpu_affinity dynamo *text_column
-    *per_device_eval *lazy_preprocess *lora_alpha *lora_dropout *max_samples *fsdp_
-    *use_slow *add_bos *with_tracking *exp_name *load_from_cache *system_prompt
-    *freeze_vit *merge_lora *neftune *group_by_length *logger *is_causal *priority
-    *completion_only *assistant_only *average_tokens *ignore_data *prediction_loss
-    *skip_memory *label_ *metric_for *greater_is *length_column *disable_tqdm *fp16_opt
-    *use_rslora *loraplus *lorap_ *pissa *init_weights *init_lora_weights
-    *half_precision *torchdynamo *project *trackio *restore *enable_jit *data_seed
-    *per_gpu_eval *dispatch *split_batches *even_batches *use_seedable *non_blocking
-""".split()
 
 
 _OFF = (False, "false", "False")
@@ -176,14 +154,14 @@ def of_arguments(
             run.batch["micro_batches"] = v.number(
                 "gradient_accumulation_steps", default=1
             )
-    _read_ranks(v, run)
-    _read_precision(v, accelerate, run)
+    read_ranks(v, run)
+    read_precision(v, accelerate, run)
     read_sharing(v, accelerate, folder, run)
     shards, copies = v.number("dp_shard_size", default=0), v.get("dp_replicate_size")
     if shards and copies not in (None, 1) and run.layout.get("sharding") == "full":
         run.layout["shard_ranks"] = shards * int(run.layout.get("context", 1))
     read_packed(v, run)
-    _read_optimizer(v, run)
+    read_optimizer(v, run)
     if is_of_pairs:
         double_batch(run)
     if kind:
@@ -191,7 +169,7 @@ def of_arguments(
         v.asked.update((*OF_PREFERENCES, "stage"))
     refuse_unknown(v, run)
     refuse_own_words(v)
-    quiet = [*_QUIET, *(OF_GENERATION if is_of_rewards(kind) else ())]
+    quiet = [*QUIET, *(OF_GENERATION if is_of_rewards(kind) else ())]
     run.not_read, unknown = sorted_out(v.rest(), quiet)
     run.unknown.extend(unknown)
     said = [v.get(key) for key in _FORMATS]
@@ -205,77 +183,3 @@ def of_arguments(
             "--sharding none"
         )
     return run
-
-
-def local_model(name: str, folder: pathlib.Path) -> Mapping[str, Any] | None:
-    """The configuration of a model in a folder, or among the files of the hub that are
-    here; nothing is fetched."""
-    hub = pathlib.Path.home() / ".cache" / "huggingface" / "hub"
-    places = [pathlib.Path(folder, name, "config.json")]
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        kept = hub / ("models--" + name.replace("/", "--")) / "snapshots"
-        places.extend(sorted(kept.glob("*/config.json")))
-    for path in places:
-        if path.is_file():
-            tree = read_file(path)
-            return tree if isinstance(tree, Mapping) else None
-    return None
-
-
-def _read_ranks(v: Values, run: Run) -> None:
-    context = v.number(
-        "context_parallel_size",
-        "sequence_parallel_degree",
-        "sequence_parallel_size",
-        default=1,
-    )
-    tensor = v.number("tensor_parallel_size", "tensor_parallel_degree", default=1)
-    if context > 1:
-        run.layout["context"] = context
-    if tensor > 1:
-        run.layout["tensor"] = tensor
-    checkpoints = v.get("gradient_checkpointing", "use_gradient_checkpointing")
-    is_on = checkpoints not in (*NO, "no", "0", 0)
-    # LLaMA-Factory has its own name, and it is on unless that is said.
-    is_factory = v.get("finetuning_type", "cutoff_len") is not None
-    is_off = v.flag("disable_gradient_checkpointing")
-    if is_on or (checkpoints is None and is_factory and not is_off):
-        run.layout["recompute"] = "full"
-    elif checkpoints is None and not is_factory and v.get("reward_funcs", "use_peft"):
-        run.unknown.append("gradient_checkpointing: newer releases of TRL turn it on")
-    kernel = v.word("attn_implementation", "flash_attn", default="")
-    if v.flag("flash_attention", "use_flash_attn"):
-        kernel = "flash_attention_2"
-    kernels = {
-        "flash_attention_2": "flash_attention_2",
-        "fa2": "flash_attention_2",
-        "flash_attention_3": "flash_attention_3",
-        "sdpa": "sdpa",
-        "eager": "unfused",
-    }
-    if kernel in kernels:
-        run.program["attention"] = kernels[kernel]
-
-
-def _read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
-    said = str(v.get("mixed_precision") or accelerate.get("mixed_precision") or "no")
-    is_bf16 = v.get("bf16", "bfloat16") in (True, "true", "True", "auto", "full", "1")
-    is_fp16 = v.get("fp16", "float16") in (True, "true", "True")
-    if v.flag("pure_bf16"):
-        is_bf16 = True
-        run.unknown.append("pure_bf16: weights and state in 16 bits")
-    if is_bf16 and is_fp16:
-        raise Unreadable("bf16 and fp16 at once: the Trainer stops")
-    run.program["precision"] = (
-        "bf16" if is_bf16 else "fp16" if is_fp16 else said if said != "no" else "fp32"
-    )
-
-
-def _read_optimizer(v: Values, run: Run) -> None:
-    name = v.word("optim", "optimizer", default="adamw_torch")
-    if not add_optimizer(name, run):
-        raise Unreadable(
-            f"optim {name}: only the state of Adam in 32 or 8 bits is counted here; "
-            "--set optim=adamw_torch (Axolotl: optimizer=adamw_torch) predicts with "
-            "that"
-        )

@@ -9,8 +9,8 @@ from typing import Any
 
 from .adapters import lora_words
 from .launchers import Training
+from .local_models import local_model
 from .megatron_ranks import megatron_ranks
-from .of_trainer import local_model
 from .run_file import Run, Unreadable
 from .values import Values, packed, parsed, sorted_out
 from .verl_config import composed
