@@ -96,7 +96,7 @@ def main():
     for path in sorted((Path(__file__).parent / "launches").glob("*.py")):
         with tempfile.TemporaryDirectory() as folder:
             counts.append(check_tables(folder, loaded(path)))
-            assert sum(counts[-1]), path
+            assert sum(counts[-1]) or hasattr(loaded(path), "check"), path
     print("{} scripts, {} configurations".format(*map(sum, zip(*counts))))
 
 

@@ -14,6 +14,7 @@ from . import (
     oumi_run,
     trainer_run,
     tune_run,
+    xtuner_run,
 )
 from .launchers import Training
 from .readers import LaunchReader, in_words, names_of
@@ -25,6 +26,7 @@ READERS: tuple[LaunchReader, ...] = (
     of_olmo_core,
     tune_run,
     oumi_run,
+    xtuner_run,
     of_verl,
     of_nanotron,
     of_swift,

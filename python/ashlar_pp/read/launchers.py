@@ -92,6 +92,8 @@ def _training(command: Command) -> Training | None:
         return _tuned(command, rest[1:]) if rest[:1] == ["run"] else None
     if name == "oumi":
         return _of_oumi(command, rest)
+    if name == "xtuner":
+        return _of_xtuner(command, rest)
     if name == "ray":
         if rest[:2] != ["job", "submit"] or "--" not in rest:
             return None
@@ -163,6 +165,19 @@ def _of_oumi(command: Command, words: list[str]) -> Training | None:
         return None
     ranks = 1 if words[:1] == ["train"] else 0
     return Training("oumi", tuple(words), command, False, ranks, ranks, "oumi")
+
+
+def _of_xtuner(command: Command, words: list[str]) -> Training:
+    """It starts torchrun by what the environment says, or is started by Slurm
+    (xtuner/entry_point.py)."""
+    said = command.environment
+    nodes, devices = (
+        _number(said.get("NNODES", "1")),
+        _number(said.get("NPROC_PER_NODE", "1")),
+    )
+    if "slurm" in words:
+        nodes, devices = _ranks_around(command)
+    return Training("xtuner", tuple(words), command, False, nodes, devices, "xtuner")
 
 
 def _tuned(command: Command, words: list[str]) -> Training | None:

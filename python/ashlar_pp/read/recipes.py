@@ -26,6 +26,8 @@ from . import (
     of_trainer,
     of_veomni,
     of_verl,
+    of_xtuner,
+    of_xtuner_v1,
     oumi_run,
 )
 from .readers import RecipeReader, in_words, names_of
@@ -46,6 +48,8 @@ READERS: tuple[RecipeReader, ...] = (
     of_factory,
     of_oumi,
     of_nemo_rl,
+    of_xtuner,
+    of_xtuner_v1,
     oumi_run,
     of_bridge,
     of_nemo1,

@@ -17,7 +17,7 @@ _NAMED = re.compile(r"\$\{([\w.]+)\}")
 
 
 def read_file(path: pathlib.Path) -> Any:
-    """A YAML, TOML or JSON, by the end of its name. Raises Unreadable."""
+    """A YAML, TOML, JSON or Python, by the end of its name. Raises Unreadable."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise Unreadable(f"{path} is too large")
@@ -42,6 +42,10 @@ def parsed(text: str, path: pathlib.Path) -> Any:
     try:
         if path.suffix == ".json":
             return json.loads(text)
+        if path.suffix == ".py":
+            from .python_values import python_values  # which reads files, too
+
+            return python_values(text, path)
         if path.suffix == ".toml":
             if sys.version_info >= (3, 11):
                 import tomllib
