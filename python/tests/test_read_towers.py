@@ -254,9 +254,27 @@ def test_frozen_towers_are_told_by_name(tmp_path):
     assert [one["continues"] for one in form["towers"]] == [False, True]
 
 
+@pytest.mark.parametrize("kind", ["qwen2_vl", "qwen2_5_vl", "qwen3_vl"])
+def test_what_leads_from_a_tower_is_a_part_of_its_own(tmp_path, kind):
+    source = source_of(tmp_path, kind)
+    visual = source.model.model.visual
+    visual.requires_grad_(False)
+    visual.merger.requires_grad_(True)
+    form = describe(source)["architecture"]
+    assert form["freeze"] == "visual.blocks"
+    merger = form["towers"][1]
+    size = sum(one["inner"] * one["columns"] for one in merger["products"])
+    assert size + merger["beside"] == sum(
+        one.numel() for one in visual.merger.parameters()
+    )
+
+
 def test_windows_of_an_image_are_chunks(tmp_path):
     form = describe(source_of(tmp_path, "qwen2_5_vl"))["architecture"]
-    (tower,) = form["towers"]
+    tower, merger = form["towers"]
+    assert [tower["name"], merger["name"]] == ["visual.blocks", "visual.merger"]
+    assert [tower["continues"], merger["continues"]] == [False, True]
+    assert merger["tokens"] == tower["tokens"] // 4
     mixers = [tower["kinds"][at]["mix"] for at in tower["layers"]]
     assert [mix.get("chunk", 0) for mix in mixers] == [64, 0]
     assert tower["tokens"] == 32 * 32

@@ -79,6 +79,28 @@ TEST_CASE("predict --tower-tokens: inputs, their tokens, and those that follow f
   CHECK(contains(twice["options"].get<std::string>(), "--tower-tokens eye=257x2"));
 }
 
+TEST_CASE(
+    "predict with towers: words for those that read an input, and those that lead to the decoder") {
+  auto const trained = [&](std::string const& more) {
+    return predicted_run("--model " + seeing_file("", "", "eye.blocks") + some_sizes
+                         + more)["trained_parameters"]
+        .get<double>();
+  };
+  CHECK(trained("--freeze encoders") == decoder_size + bridge_size);
+  CHECK(trained("--freeze aligners") == decoder_size + eye_size);
+  CHECK(trained("--freeze encoders,aligners") == decoder_size);
+  CHECK(trained("--freeze eye") == decoder_size + bridge_size);  // up to a dot
+  CHECK(trained("--train-only aligners") == bridge_size);
+  CHECK(trained("--lora 8,whole=aligners --freeze encoders") - bridge_size
+        == trained("--lora 8 --freeze towers"));
+  CHECK(trained("--lora 8,train=encoders,train=aligners") - eye_size - bridge_size
+        == trained("--lora 8 --freeze towers"));
+  CHECK(trained("--tower-tokens eye=100") == trained(""));
+  // A recipe says it of all models.
+  CHECK(predicted_run("--model 8B" + some_sizes + "--freeze encoders")["step_seconds"]
+        == predicted_run("--model 8B" + some_sizes)["step_seconds"]);
+}
+
 TEST_CASE("predict with towers: a run's file has them, and is predicted to the same step") {
   for (char const* more : {"--freeze eye --tower-tokens eye=100x3", "--lora 8 --freeze bridge",
                            "--lora 8,whole=bridge --freeze eye", ""}) {
@@ -120,7 +142,8 @@ TEST_CASE("predict with towers: what is not predicted is said") {
   std::string const go = "predict --model " + seeing_file() + some_sizes;
   all_refused({
       {go + "--context 2", "whether context ranks divide the inputs of a tower"},
-      {go + "--freeze ear", "and towers, all or by their names"},
+      {go + "--freeze ear", "and towers, encoders, aligners, or towers by their names"},
+      {go + "--freeze ey", "'ey' is no part of the model"},
       {go + "--tower-tokens ear=3", "the model has no 'ear'"},
       {go + "--tower-tokens bridge=3", "tokens of bridge follow from those before it"},
       {go + "--tower-tokens eye", "takes NAME=TOKENS"},

@@ -54,6 +54,14 @@ CLIP = {
 }
 
 
+# Towers of LLaVA and of programs made from it, by the ends of their names. SigLIP runs
+# without its last layer and its head (siglip_encoder.py of LLaVA-NeXT and of Bunny).
+KNOWN = {name.rpartition("/")[2]: kind for name, kind in CLIP.items()}
+KNOWN["siglip-so400m-patch14-384"] = Images(
+    26, 1152, 16, 4304, 384, 384, tokens=0, rows=2, has_patch_bias=True
+)
+
+
 def tower_of_images(kind: Images, name: str) -> dict[str, Any]:
     """The keys of a tower that reads one image."""
     tokens = kind.patches + kind.tokens

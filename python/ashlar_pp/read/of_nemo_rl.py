@@ -211,7 +211,12 @@ def _read_fsdp(v: Values, run: Run) -> None:
         raise Unreadable(f"{freezes}freeze_language_model: towers train alone")
     names = ("freeze_vision_tower", "freeze_audio_tower")
     said = [name for name in names if v.get(freezes + name) is not None]
-    add_frozen_towers(run, {name: v.flag(freezes + name) for name in said})
+    frozen = [name for name in said if v.flag(freezes + name)]
+    add_frozen_towers(run, bool(frozen), bool(frozen))
+    if frozen and frozen != said:
+        run.unknown.append(
+            f"{' and '.join(said)}, which differ: towers are taken to be frozen"
+        )
     _add_adapters(v, run, _D + "lora_cfg.")
     if run.program.get("lora"):
         run.unknown.append("frozen weights beside adapters are in 32 bits")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from typing import Any
 
 from .adapters import lora_words
@@ -147,14 +148,22 @@ def _adapters(given: dict[str, Any], usual: str) -> str:
     return lora_words(int(rank), named) if kind in ("lora", "adalora") else ""
 
 
-def _frozen_towers(given: dict[str, Any]) -> dict[str, bool]:
+def _frozen_towers(given: dict[str, Any]) -> tuple[bool, bool]:
     """What of towers is frozen (swift/arguments): by default, all of them."""
     names = ("freeze_vit", "freeze_aligner")
-    return {name: str(given.pop(name, "true")) != "false" for name in names}
+    tower, aligner = (str(given.pop(name, "true")) != "false" for name in names)
+    return tower, aligner
 
 
-def _note_adapters(run: Run, lora: str, frozen: dict[str, bool]) -> None:
-    if lora and not frozen["freeze_aligner"]:
+def _add_frozen(run: Run, lora: str, frozen: tuple[bool, bool], model: str) -> None:
+    add_frozen_towers(run, *frozen)
+    is_deep = re.search(r"qwen3.*(vl|omni)", model.lower())
+    if frozen[0] != frozen[1] and is_deep:  # model/model_arch.py
+        run.unknown.append(
+            "freeze_vit and freeze_aligner, which differ: mergers of single layers "
+            "train as the tower does here, and as the aligner there"
+        )
+    if lora and not frozen[1]:
         run.unknown.append(
             "--freeze_aligner: adapters of what leads from a tower to the decoder are "
             "not counted"
@@ -190,9 +199,9 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     given.setdefault(
         "gradient_accumulation_steps", str(max(1, -(-16 // (each * ranks))))
     )
-    given["model_name_or_path"] = given.pop("model", "")
-    for name in ("model_author", "model_name", "model_type"):
-        given.pop(name, None)
+    name = given["model_name_or_path"] = str(given.pop("model", ""))
+    for key in ("model_author", "model_name", "model_type"):
+        given.pop(key, None)
     if "attn_impl" in given:
         given["attn_implementation"] = {"flash_attn": "flash_attention_2"}.get(
             given["attn_impl"], given.pop("attn_impl")
@@ -201,8 +210,7 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     run = of_arguments(
         given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
-    add_frozen_towers(run, frozen)
-    _note_adapters(run, lora, frozen)
+    _add_frozen(run, lora, frozen, name)
     if float(share) > 0 and not run.program.get("lora"):
         run.program["freeze"] = f"ratio={share}"
         run.notes.append(
@@ -232,9 +240,7 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     if given.get("quant_method"):
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")
-    frozen = _frozen_towers(given)
-    add_frozen_towers(run, frozen)
-    _note_adapters(run, lora, frozen)
+    _add_frozen(run, lora, _frozen_towers(given), str(given.get("model", "")))
     for name in ("use_dora", "use_adalora", "freeze_parameters_ratio"):
         if given.pop(name, "false") not in ("false", "0"):
             raise Unreadable(f"--{name}: Megatron-Core has it in a way of its own")

@@ -36,6 +36,8 @@ from .trainer_quiet import QUIET
 from .trainer_sharing import read_sharing
 from .trainer_step import read_optimizer, read_precision, read_ranks
 from .values import Values, sorted_out
+from .vision_programs import add_parts as add_words_of
+from .vision_programs import program_of
 
 READS = "the Trainer of transformers, TRL, LLaMA-Factory, Axolotl"
 
@@ -110,12 +112,15 @@ def of_arguments(
             )
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
-    is_of_llava = add_tower(v, run)
+    program = program_of(v)
+    if program:
+        add_words_of(program, v, run)
+    is_of_llava = program is None and add_tower(v, run)
     is_internvl = is_of_internvl(v)
     if is_internvl:
         add_parts(v, run)
     is_of_pairs = read_head(v, run)
-    if not is_of_llava:
+    if not is_of_llava and program is None:
         read_adapters(v, run)
     read_kind(v, run)
     read_saved(v, run)
@@ -125,15 +130,10 @@ def of_arguments(
         add_unfrozen(run, v.get("unfrozen_parameters"))
     if v.get("finetuning_type", "cutoff_len") is not None:  # LLaMA-Factory's defaults
         names = ("freeze_vision_tower", "freeze_multi_modal_projector")
-        add_frozen_towers(run, {key: v.get(key) not in _OFF for key in names})
-        if v.get("freeze_language_model") not in NO:
-            raise Unreadable(
-                "freeze_language_model: towers train alone; say to ashlar predict, by "
-                "--freeze, what does not",
-                flag="freeze_language_model",
-            )
+        add_frozen_towers(run, *(v.get(key) not in _OFF for key in names))
+        _freeze_decoder(v, run)
     name = v.word(*_MODEL)
-    if name and not is_internvl:
+    if name and not is_internvl and program is None:
         run.model = local_model(name, folder)
         if run.model is None:
             run.notes.append(
@@ -183,3 +183,17 @@ def of_arguments(
             "--sharding none"
         )
     return run
+
+
+def _freeze_decoder(v: Values, run: Run) -> None:
+    """LLaMA-Factory's freeze_language_model (model/model_utils/visual.py)."""
+    if v.get("freeze_language_model") in NO:
+        return
+    if run.program.get("lora") or run.program.get("train_only"):
+        raise Unreadable(
+            "freeze_language_model: adapters of towers alone are not counted",
+            flag="freeze_language_model",
+        )
+    towers = run.program.get("freeze")
+    decoder = "embedding,head,layers"
+    run.program["freeze"] = f"{towers},{decoder}" if towers else decoder

@@ -14,7 +14,7 @@ from .values import MOST_BYTES, Values
 # Programs of their own say so which parts train, and what is recomputed.
 _PARTS = re.compile(r"(^|_)(un)?(freeze|frozen)(_|$)|(^|_)tune_|(^|_)trainable_")
 _BITS = re.compile(r"(^|_)(qlora|load_in_\w+|quantiz\w+|bits)$")
-_AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|recompute")
+_AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|(?<!p)recompute")
 
 
 def refuse_own_words(v: Values) -> None:

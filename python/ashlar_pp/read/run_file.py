@@ -126,11 +126,9 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_frozen_towers(run: Run, frozen: Mapping[str, bool]) -> None:
-    """What a trainer freezes of what stands before the decoder, by its arguments."""
-    if not any(frozen.values()):
-        return
-    run.program["freeze"] = "towers"
-    if not all(frozen.values()):
-        told = " and ".join(frozen)
-        run.unknown.append(f"{told}, which differ: towers are taken to be frozen")
+def add_frozen_towers(run: Run, encoders: bool, aligners: bool) -> None:
+    """Which of the parts before the decoder a trainer freezes: those that read an
+    input, and those that lead from them to the decoder."""
+    named = ["encoders"] * encoders + ["aligners"] * aligners
+    if named:
+        run.program["freeze"] = "towers" if len(named) == 2 else named[0]

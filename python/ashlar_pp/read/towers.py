@@ -100,30 +100,74 @@ def towers_of(model: nn.Module, front: Front, layer_of: Any) -> list[dict[str, A
     Raises `Inexpressible`.
     """
     made: list[dict[str, Any]] = []
-    for name in front.names:
-        tower = _tower_of(model, front, name, layer_of)
+    behind = _behind(model, front, front.names[-1])
+    for name in (*front.names, *behind):
+        apart = behind if name == front.names[-1] else []
+        tower = _tower_of(model, front, name, layer_of, apart)
         tower["continues"] = bool(made)
         made.append(tower)
-        parameters = list(model.get_submodule(name).parameters())
+        parameters = _parameters(model, name, apart).values()
         if not any(one.requires_grad for one in parameters):
             front.frozen.append(tower["name"])
     return made
 
 
-def _tower_of(
-    model: nn.Module, front: Front, name: str, layer_of: Any
-) -> dict[str, Any]:
-    inside = [
+def _behind(model: nn.Module, front: Front, name: str) -> list[str]:
+    """Modules of the last part with products behind its layers, such as Qwen2-VL's
+    merger: they lead to the decoder, and programs train them alone."""
+    events = front.walked.events
+    layers = [front.layers.layers[at].name for at in _layers_in(front, name)]
+    last = -1
+    for at, event in enumerate(events):
+        if any(is_inside(event.module, layer) for layer in layers):
+            last = at
+    found: dict[str, int] = {}
+    for child, _ in model.get_submodule(name).named_children():
+        path = f"{name}.{child}"
+        own = [
+            at
+            for at, event in enumerate(events)
+            if isinstance(event, Product | Convolution)
+            and is_inside(event.parameter, path)
+        ]
+        if layers and own and own[0] > last:
+            found[path] = own[0]
+    return sorted(found, key=lambda path: found[path])
+
+
+def _layers_in(front: Front, name: str) -> list[int]:
+    return [
         at
         for at, layer in enumerate(front.layers.layers)
         if is_inside(layer.name, name) and (layer.attention or layer.scans)
     ]
+
+
+def _parameters(
+    model: nn.Module, name: str, apart: list[str]
+) -> dict[int, nn.Parameter]:
+    """Those of a module without some of its parts."""
+    owned = {id(one): one for one in model.get_submodule(name).parameters()}
+    for path in apart:
+        for one in model.get_submodule(path).parameters():
+            owned.pop(id(one), None)
+    return owned
+
+
+def _tower_of(
+    model: nn.Module, front: Front, name: str, layer_of: Any, apart: list[str]
+) -> dict[str, Any]:
+    """The tower of a module; parts that stand `apart` are towers of their own."""
+    inside = _layers_in(front, name)
     layers = [front.layers.layers[at] for at in inside]
     made: dict[str, Any] = {"name": name.removeprefix("model.")}
-    rest = sum(one.numel() for one in model.get_submodule(name).parameters())
+    if apart:  # its name is theirs, too: visual.blocks beside visual.merger
+        within = layers[0].name.removeprefix(name + ".").partition(".")[0]
+        made["name"] += "." + within
+    owned = _parameters(model, name, apart)
+    rest = sum(one.numel() for one in owned.values())
     if front.reads_text:  # its embedding is the decoder's
         table = model.get_input_embeddings().weight  # type: ignore[operator]
-        owned = {id(one): one for one in model.get_submodule(name).parameters()}
         rest -= table.numel() if id(table) in owned else 0
     if layers:
         tokens = _tokens_of(layers[0])
@@ -143,7 +187,7 @@ def _tower_of(
         ]
         made["layers"] = numbers
         rest -= sum(layer.counts.all for layer in layers)
-    products = _products_of(front, name, [layer.name for layer in layers])
+    products = _products_of(front, name, [layer.name for layer in layers], apart)
     if not layers:
         made["tokens"] = products[0]["rows"] if products else 0
     if front.reads_text and products:
@@ -162,8 +206,11 @@ def _tokens_of(layer: Part) -> int:
     return layer.weights[0].rows
 
 
-def _products_of(front: Front, name: str, layers: list[str]) -> list[dict[str, Any]]:
+def _products_of(
+    front: Front, name: str, layers: list[str], apart: list[str]
+) -> list[dict[str, Any]]:
     """Products with weights beside the layers; a convolution without groups is one."""
+    elsewhere = [*layers, *apart]
     found: dict[tuple[str, int], dict[str, Any]] = {}  # parts of a matrix are apart
     is_ahead = bool(layers)
     for event in front.walked.events:
@@ -173,7 +220,7 @@ def _products_of(front: Front, name: str, layers: list[str]) -> list[dict[str, A
         if not isinstance(event, Product | Convolution) or not event.parameter:
             continue
         at = event.parameter
-        if not is_inside(at, name) or any(is_inside(at, layer) for layer in layers):
+        if not is_inside(at, name) or any(is_inside(at, one) for one in elsewhere):
             continue
         if isinstance(event, Product):
             rows, inner, columns = event.rows, event.inner, event.columns

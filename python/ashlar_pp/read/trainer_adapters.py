@@ -99,6 +99,7 @@ def refuse_unknown(v: Values, run: Run) -> None:
     is_off = v.get("base_model") is not None or v.word("finetuning_type") == "full"
     for key in () if run.program.get("lora") or is_off else v.rest():
         is_named = key in ("lora_rank", "lora_dim", "lora_target", "lora_trainable")
+        is_named = is_named or key.startswith("low_rank")
         is_kind = str(v.all[key]).lower() in ("lora", "qlora", "dora", "adalora")
         if (is_named and v.all[key] not in NO) or is_kind:
             raise Unreadable(

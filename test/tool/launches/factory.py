@@ -9,6 +9,8 @@ WRITTEN = {
         "program.freeze": None, "unknown": None},
     f"torchrun sft.py {LLAMA} --finetuning_type lora --lora_rank 8 --additional_target multi_modal_projector,lm_head": {
         "program.lora": "8,train=multi_modal_projector,train=head"},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_multi_modal_projector False --freeze_language_model True": {
+        "program.freeze": "encoders,embedding,head,layers"},
     f"torchrun sft.py {LLAMA} --finetuning_type full --image_max_pixels 262144": {"program.freeze": "towers"},
     f"torchrun train.py {LLAMA} --stage dpo --pref_loss simpo": {"batch.micro_batch": 4, "unknown": None},
     f"torchrun train.py {LLAMA} --finetuning_type lora --lora_rank 16 --use_dora True": {"program.lora": "16,dora"},
@@ -19,7 +21,7 @@ WRITTEN = {
 }
 
 REFUSED = {
-    f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_language_model True": "towers train alone",
+    f"torchrun sft.py {LLAMA} --finetuning_type lora --freeze_language_model True": "adapters of towers alone",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4 --quantization_method hqq": "only weights that bitsandbytes packs",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 3": "bitsandbytes packs 4 and 8",

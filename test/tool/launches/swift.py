@@ -12,8 +12,10 @@ WRITTEN = {
     "swift sft --model org/none --max_length 2048 --freeze_vit false --freeze_aligner false": {
         "program.freeze": None, "program.lora": "8",
         "unknown.0": "--freeze_aligner: adapters of what leads from a tower to the decoder are not counted"},
-    "megatron sft --model org/none --max_length 2048 --freeze_aligner false": {
-        "program.freeze": "towers", "unknown.0": "freeze_vit and freeze_aligner, which differ: towers are taken to be frozen"},
+    "megatron sft --model org/none --max_length 2048 --freeze_aligner false": {"program.freeze": "encoders", "unknown": None},
+    "megatron sft --model Qwen/Qwen3-VL-8B --max_length 2048 --freeze_vit false": {
+        "program.freeze": "aligners", "unknown.0": "freeze_vit and freeze_aligner, which differ: mergers of single layers train as the tower "
+        "does here, and as the aligner there"},
     "megatron sft --model org/none --max_length 2048 --tuner_type lora --modules_to_save word_embeddings output_layer": {
         "program.lora": "8,train=embedding,train=head"},
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {

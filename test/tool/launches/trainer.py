@@ -45,10 +45,11 @@ REFUSED = {
     f"torchrun sft.py {LLAMA} --train_mode qlora": "train_mode: adapters by a program",
     f"echo 'import torch, colossalai.zero' > gemini.py\ntorchrun gemini.py {LLAMA}": "imports colossalai.zero, which trains",
     f"torchrun own.py {LLAMA} --lora_r 8 --load_in_bits 4": "load_in_bits 4: weights in fewer bits",
-    f"torchrun own.py {LLAMA} --tune_vision false": "tune_vision: which parts train",
+    f"torchrun own.py {LLAMA} --tune_eye false": "tune_eye: which parts train",
     f"torchrun own.py {LLAMA} --freeze_backbone True": "freeze_backbone: which parts train",
     f"torchrun own.py {LLAMA} --use_grad_checkpointing True": "use_grad_checkpointing: recomputation by a name",
     f"torchrun sft.py {LLAMA} --lora_rank 8": "adapters by a program of its own",
+    f"torchrun sft.py {LLAMA} --low_rank_training True": "low_rank_training: adapters by a program of its own",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
 }
 

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "options/number_option.hpp"
+#include "predict/tower_words.hpp"
 
 #include <fmt/core.h>
 
@@ -58,10 +59,10 @@ struct named_parts {
 };
 
 bool name_tower(std::string_view name, ashlar::cost::architecture const& model, named_parts& named) {
-  bool is_one = name == all_towers;
-  for (std::size_t i = 0; i < model.towers.size(); ++i)
-    if (name == all_towers || model.towers[i].name == name) is_one = named.towers[i] = true;
-  return is_one;
+  std::vector<bool> const of_word = towers_named(name, model);
+  for (std::size_t i = 0; i < of_word.size(); ++i)
+    if (of_word[i]) named.towers[i] = true;
+  return !of_word.empty();
 }
 
 // The parts that are named: to be frozen, or to train.
@@ -93,7 +94,8 @@ named_parts parts_of(std::string_view text, ashlar::cost::architecture const& mo
       throw usage_error(fmt::format(
           "'{}' is no part of the model; there are: embedding, head, layers, "
           "layers=0-15, layers=20, first=4, last=2 and ratio=0.9{}",
-          part.substr(0, 64), model.towers.empty() ? "" : ", and towers, all or by their names"));
+          part.substr(0, 64),
+          model.towers.empty() ? "" : ", and towers, encoders, aligners, or towers by their names"));
     if (comma == text.npos) return all;
     text.remove_prefix(comma + 1);
   }

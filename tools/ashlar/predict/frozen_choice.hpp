@@ -9,9 +9,8 @@
 namespace tool {
 
 // Freezes parts with commas, and no others: embedding, head, layers, layers=0-15, layers=20, first=4,
-// last=2, a first share of all parameters as ratio=0.9, all towers or some by their names; layers count
+// last=2, a first share of all parameters as ratio=0.9, towers by their names or kinds; layers count
 // from 0. Throws usage_error.
-inline constexpr std::string_view all_towers = "towers";
 void freeze(std::string_view text, ashlar::cost::architecture& model);
 
 // Freezes everything but these parts. A head that is tied is the embedding. Or but norms, or biases, of

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "options/number_option.hpp"
+#include "predict/tower_words.hpp"
 #include <ashlar/cost/model/adapted_matrices.hpp>
 #include <ashlar/cost/model/adapters.hpp>
 #include <ashlar/interop/near_names.hpp>
@@ -62,8 +63,8 @@ lora_target target_named(std::string_view word) {
                                 fmt::join(known, ", ")));
 }
 
-// "train=NAME" trains a copy of a tower, as peft does, which takes the end of a path for its name;
-// "whole=NAME" the tower itself.
+// "train=NAME" trains a copy of towers, as peft does, which takes the end of a path for a name;
+// "whole=NAME" the towers themselves.
 bool trains_tower(std::string_view word, architecture& a) {
   using ashlar::cost::beside_adapters;
   bool const is_copy = word.starts_with("train="), is_itself = word.starts_with("whole=");
@@ -71,14 +72,17 @@ bool trains_tower(std::string_view word, architecture& a) {
   std::string const name(word.substr(word.find('=') + 1));
   std::vector<std::string> known;
   if (is_copy) known = {"embedding", "head"};
-  for (ashlar::cost::tower& t : a.towers) {
-    if (t.name == name || t.name.ends_with("." + name)) {
-      if (t.is_frozen) throw usage_error(fmt::format("--lora: {} trains, and --freeze names it", word));
-      t.trains_by = is_copy ? beside_adapters::copy : beside_adapters::itself;
-      return true;
-    }
+  std::vector<bool> const named = towers_named(name, a);
+  bool is_one = false;
+  for (std::size_t i = 0; i < a.towers.size(); ++i) {
+    ashlar::cost::tower& t = a.towers[i];
     known.push_back(t.name);
+    if ((named.empty() || !named[i]) && !t.name.ends_with("." + name)) continue;
+    if (t.is_frozen) throw usage_error(fmt::format("--lora: {} trains, and --freeze names it", word));
+    t.trains_by = is_copy ? beside_adapters::copy : beside_adapters::itself;
+    is_one = true;
   }
+  if (is_one) return true;
   throw usage_error(fmt::format("--lora {}: the model has no such part{}; there are: {}",
                                 word.substr(0, 64), ashlar::did_you_mean(name.substr(0, 64), known),
                                 fmt::join(known, ", ")));

@@ -1,8 +1,8 @@
 #include "predict/model_file.hpp"
 
 #include "command.hpp"
-#include "predict/frozen_choice.hpp"
 #include "predict/model_keys.hpp"
+#include "predict/tower_words.hpp"
 #include <ashlar/interop/json_reader.hpp>
 
 #include <fmt/core.h>
@@ -118,12 +118,12 @@ class model_reader : json_reader {
     tower made;
     made.name = text(at(object(from, "towers"), "name"), "name");
     bool is_word = !made.name.empty() && made.name.find_first_of(",= ") == std::string::npos
-                   && made.name != "embedding" && made.name != "head" && made.name != all_towers;
+                   && made.name != "embedding" && made.name != "head" && !are_kinds_of_towers(made.name);
     for (tower const& each : a.towers) is_word = is_word && each.name != made.name;
     if (!is_word)
       fail(from["name"],
-           "a tower has a name of its own, without commas, spaces and =; not embedding, towers or "
-           "head");
+           "a tower has a name of its own, without commas, spaces and =; not embedding, head, towers, "
+           "encoders or aligners");
     if (from.contains("layers")) read_layers(from, made.kinds, made.layers);
     if (from.contains("inputs"))
       made.inputs = static_cast<int>(whole(from["inputs"], "inputs", 1, 100'000));

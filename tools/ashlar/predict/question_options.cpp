@@ -15,6 +15,7 @@
 #include "predict/recomputation_choice.hpp"
 #include "predict/schedule_choice.hpp"
 #include "predict/tower_choice.hpp"
+#include "predict/tower_words.hpp"
 #include "predict/words.hpp"
 #include <ashlar/cost/question/stage_layout.hpp>
 #include <ashlar/render/diagnosis.hpp>
@@ -152,7 +153,8 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
   command
       .add_option("--freeze", o.freeze,
                   "parts whose parameters do not train: embedding, head, layers=0-15, first=4, last=2, "
-                  "ratio=0.9 of the parameters from the front, towers or their names, with commas; in "
+                  "ratio=0.9 of the parameters from the front, towers, encoders (that read an image), "
+                  "aligners (that lead to the decoder) or names of these parts, with commas; in "
                   "place of the model's own \"freeze\"")
       ->type_name("PARTS");
   add_number(command, "--frozen-forwards", q.program.frozen_forwards, 0, 100,
@@ -229,7 +231,7 @@ prediction prepare(question_options const& o, described_model model,
   p.freeze = o.freeze;
   p.train_only = o.train_only;
   // A recipe says of all models that towers are frozen; --train-only freezes them, too.
-  bool const is_of_towers = o.freeze == all_towers;
+  bool const is_of_towers = are_kinds_of_towers(o.freeze);
   if (is_of_towers && (q.model.towers.empty() || !o.train_only.empty())) p.freeze.clear();
   if (!p.freeze.empty() && !o.train_only.empty())
     throw usage_error("--freeze and --train-only name the same thing twice: give one of them");

@@ -3,11 +3,13 @@
 #include "command.hpp"
 #include "options/number_option.hpp"
 #include "predict/report_words.hpp"
+#include "predict/tower_words.hpp"
 #include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/interop/near_names.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -22,11 +24,11 @@ using ashlar::cost::tower_product;
 constexpr int most_tokens = 1 << 24, most_inputs = 100'000;
 
 std::size_t number_of(std::string_view name, architecture const& a) {
+  std::vector<bool> const named = towers_named(name, a);
+  auto const first = std::find(named.begin(), named.end(), true);
+  if (first != named.end()) return static_cast<std::size_t>(first - named.begin());
   std::vector<std::string> known;
-  for (std::size_t i = 0; i < a.towers.size(); ++i) {
-    if (a.towers[i].name == name) return i;
-    known.push_back(a.towers[i].name);
-  }
+  for (tower const& each : a.towers) known.push_back(each.name);
   throw usage_error(
       fmt::format("--tower-tokens: the model has no '{}'{}; there are: {}", name.substr(0, 64),
                   ashlar::did_you_mean(std::string(name.substr(0, 64)), known), fmt::join(known, ", ")));
