@@ -162,6 +162,9 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
   add_test(NAME tool/launch_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/launch_kinds.py $<TARGET_FILE:ashlar_tool>
                                       ${PROJECT_SOURCE_DIR})
   set_tests_properties(tool/launch_kinds PROPERTIES LABELS tool TIMEOUT 600)
+  add_test(NAME tool/silent_arguments COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/silent_arguments.py
+                                              ${PROJECT_SOURCE_DIR})
+  set_tests_properties(tool/silent_arguments PROPERTIES LABELS tool TIMEOUT 600)
   add_test(NAME tool/layer_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/layer_kinds.py $<TARGET_FILE:ashlar_tool>
                                          ${PROJECT_SOURCE_DIR})
   set_tests_properties(tool/layer_kinds PROPERTIES LABELS tool TIMEOUT 600)

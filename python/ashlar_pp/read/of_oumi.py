@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .of_trainer import of_arguments
-from .optimizers import add_fact, add_optimizer
+from .optimizers import add_held_in_16, add_optimizer
 from .oumi_sharing import deepspeed_of, fsdp_of
 from .packed import add_packed
 from .run_file import Run, Unreadable
@@ -95,7 +95,7 @@ def of_recipe(
     accelerate = fsdp_of(v, path, gathered)
     given.update(deepspeed_of(v))
     kept = {key: value for key, value in given.items() if value is not None}
-    run = of_arguments(kept, path.parent, accelerate)
+    run = of_arguments(kept, path.parent, accelerate, says_weights=False)
     run.unknown.extend(gathered)
     if devices:
         run.share_in_node(nodes, devices)
@@ -213,16 +213,7 @@ def _add_held(v: Values, run: Run, held: str, given: Mapping[str, Any]) -> None:
                 "be on, with weights and state of 32 bits"
             )
         return
-    add_fact(run, "main-weights=16-bit")
-    if "bit" not in str(given["optim"]) and "paged" not in str(given["optim"]):
-        add_fact(run, "first-moment=16-bit,second-moment=16-bit")
-    if run.layout.get("data") == 1:
-        # A shard of one rank is the whole, in its own format, without a copy.
-        run.layout["sharding"] = "full"
-    elif run.layout.get("sharding") == "none":
-        run.unknown.append(
-            "weights and gradients in 16 bits without a copy: memory is less than said"
-        )
+    add_held_in_16(run, str(given["optim"]))
 
 
 def _add_packed(v: Values, run: Run) -> None:

@@ -191,9 +191,13 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     # Its defaults (swift/arguments).
     given.setdefault("gradient_checkpointing", "true")
     given.setdefault("per_device_train_batch_size", "1")
-    dtype = given.pop("torch_dtype", "bfloat16")
+    dtype = given.setdefault("torch_dtype", "bfloat16")
     given.setdefault("bf16", "true" if dtype == "bfloat16" else "false")
-    given.setdefault("fp16", "true" if dtype == "float16" else "false")
+    # Weights in 32 bits make it fp16, too (arguments/base_args/model_args.py).
+    is_half = dtype in ("float16", "float32")
+    given.setdefault("fp16", "true" if is_half else "false")
+    if dtype == "float16" and not lora:  # what trains in fp16 is held in 32 bits
+        given["torch_dtype"] = "float32"
     ranks = max(1, training.nodes) * max(1, training.devices or _devices(training))
     each = int(given["per_device_train_batch_size"])
     given.setdefault(

@@ -32,9 +32,11 @@ from .trainer_adapters import (
     read_saved,
     refuse_unknown,
 )
-from .trainer_quiet import QUIET
+from .trainer_quiet import is_silent
 from .trainer_sharing import read_sharing
+from .trainer_silent import pass_over
 from .trainer_step import read_optimizer, read_precision, read_ranks
+from .trainer_weights import read_weights
 from .values import Values, sorted_out
 from .vision_programs import add_parts as add_words_of
 from .vision_programs import program_of
@@ -76,9 +78,11 @@ def of_arguments(
     folder: pathlib.Path,
     accelerate: Mapping[str, Any],
     is_alone: bool = False,
+    says_weights: bool = True,
 ) -> Run:
     """`folder` is that of paths in the arguments. A file `is_alone` where nothing
-    around it says how ranks share the state. Raises Unreadable."""
+    around it says how ranks share the state; it `says_weights` where nothing else says
+    their format. Raises Unreadable."""
     v = Values(given, "the Trainer's arguments")
     run = Run()
     # Recipes stand in a folder of their kind, as those of the alignment handbook.
@@ -162,6 +166,8 @@ def of_arguments(
         run.layout["shard_ranks"] = shards * int(run.layout.get("context", 1))
     read_packed(v, run)
     read_optimizer(v, run)
+    if says_weights:
+        read_weights(v, run)
     if is_of_pairs:
         double_batch(run)
     if kind:
@@ -169,8 +175,11 @@ def of_arguments(
         v.asked.update((*OF_PREFERENCES, "stage"))
     refuse_unknown(v, run)
     refuse_own_words(v)
-    quiet = [*QUIET, *(OF_GENERATION if is_of_rewards(kind) else ())]
-    run.not_read, unknown = sorted_out(v.rest(), quiet)
+    pass_over(v, run)
+    run.not_read = [key for key in v.rest() if is_silent(key)]
+    others = [key for key in v.rest() if not is_silent(key)]
+    quiet, unknown = sorted_out(others, OF_GENERATION if is_of_rewards(kind) else ())
+    run.not_read.extend(quiet)
     run.unknown.extend(unknown)
     said = [v.get(key) for key in _FORMATS]
     if all(each is None for each in (*said, accelerate.get("mixed_precision"))):

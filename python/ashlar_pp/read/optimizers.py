@@ -41,3 +41,18 @@ def add_optimizer(name: str, run: Run) -> bool:
 def add_fact(run: Run, words: str) -> None:
     """Adds facts to those that the run has."""
     run.program["fact"] = ",".join(filter(None, (run.program.get("fact"), words)))
+
+
+def add_held_in_16(run: Run, optimizer: str) -> None:
+    """Adds that weights, gradients and state are in 16 bits, without a copy in 32."""
+    add_fact(run, "main-weights=16-bit")
+    # Moments of bitsandbytes and of apex have a format of their own.
+    if not any(word in optimizer for word in ("bit", "paged", "apex")):
+        add_fact(run, "first-moment=16-bit,second-moment=16-bit")
+    if run.layout.get("data") == 1:
+        # A shard of one rank is the whole, in its own format, without a copy.
+        run.layout["sharding"] = "full"
+    elif run.layout.get("sharding") == "none":
+        run.unknown.append(
+            "weights and gradients in 16 bits without a copy: memory is less than said"
+        )

@@ -32,6 +32,7 @@ def fsdp_of(v: Values, path: pathlib.Path, unknown: list[str]) -> dict[str, Any]
             "fsdp_sharding_strategy": v.word(
                 "fsdp.sharding_strategy", default="FULL_SHARD"
             ),
+            "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
             "fsdp_offload_params": v.flag("fsdp.cpu_offload"),
         },
     }

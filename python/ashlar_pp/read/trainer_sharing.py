@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from .optimizers import add_fact
 from .run_file import Run, Unreadable
-from .values import Values, found, read_file
+from .values import Values, alternatives, found, read_file
 
 
 def read_sharing(
@@ -54,7 +55,41 @@ def read_sharing(
         _with_buckets(v, run)
     for key in v.section("fsdp_config"):
         v.get("fsdp_config." + key)
-    v.asked.update(("fsdp_config", "fsdp_version", "base_model"))
+    v.asked.update(("fsdp_config", "fsdp_version", "base_model", "ddp_bucket_cap_mb"))
+    _list_accelerate(accelerate, run)
+
+
+# Read above, or about where processes are, how files are written, and clipping.
+_ACCELERATE_KEYS = alternatives(
+    r"""distributed_type use_deepspeed use_fsdp deepspeed_config_file zero_stage
+    offload_(optimizer|param)_device mixed_precision num_(machines|processes)
+    fsdp_\w+ fsdp_config compute_environment debug machine_rank main_\w+ rdzv_\w+
+    same_network multi_gpu gpu_ids quiet module enable_cpu_affinity downcast_bf16
+    tpu_\w+ mpirun_\w+ deepspeed_(hostfile|multinode_launcher|\w+_filter) max_restarts
+    monitor_interval gradient_accumulation_steps gradient_clipping zero3_\w+ tee role
+    deepspeed_moe_layer_cls_names log_dir no_local_rank num_cpu_threads_per_process
+    """
+)
+
+
+def _list_accelerate(accelerate: Mapping[str, Any], run: Run) -> None:
+    """What else it is told. Raises Unreadable where another engine trains."""
+    if "MEGATRON" in str(accelerate.get("distributed_type", "")).upper() or (
+        accelerate.get("use_megatron_lm")
+    ):
+        raise Unreadable("accelerate's Megatron-LM trains in place of the Trainer")
+    inner = accelerate.get("deepspeed_config") or {}
+    for key, value in (*accelerate.items(), *inner.items()):
+        is_off = str(value).lower() in ("", "no", "none", "false", "{}", "[]")
+        if key == "deepspeed_config" or is_off or _ACCELERATE_KEYS.fullmatch(str(key)):
+            continue
+        if key == "dynamo_config" and "no" == str(_backend_of(value)).lower():
+            continue
+        run.unknown.append(f"accelerate's {key}")
+
+
+def _backend_of(dynamo: Any) -> Any:
+    return dynamo.get("dynamo_backend", "no") if isinstance(dynamo, Mapping) else dynamo
 
 
 def _with_buckets(v: Values, run: Run) -> None:
@@ -126,11 +161,11 @@ def _fsdp_file(v: Values, folder: pathlib.Path) -> dict[str, Any]:
 def _with_fsdp(
     v: Values, accelerate: Mapping[str, Any], run: Run, folder: pathlib.Path
 ) -> None:
-    words = v.word("fsdp").lower().split()
+    words = re.findall(r"\w+", v.word("fsdp").lower())  # a text, or a list
     config = dict(accelerate.get("fsdp_config") or {})
     config.update(_fsdp_file(v, folder))
     for key, value in accelerate.items():
-        if str(key).startswith("fsdp_"):
+        if str(key).startswith("fsdp_") and key != "fsdp_config":
             config.setdefault(str(key), value)
     config = {str(k).removeprefix("fsdp_"): value for k, value in config.items()}
     strategy = str(config.get("sharding_strategy", "FULL_SHARD")).lower()
@@ -176,3 +211,39 @@ def _with_fsdp(
         run.layout["recompute"] = "full"
     if str(config.get("activation_cpu_offload", "")).lower() == "true":
         run.layout["offload_activations"] = "full"
+    _read_units(v, words, config, run)
+    for key, value in config.items():
+        if key not in _FSDP_KEYS and value not in (None, False, "", "false", "False"):
+            run.unknown.append(f"fsdp_config.{key}")
+
+
+# Read, or about loading, saving and the order of gathers.
+_FSDP_KEYS = frozenset(
+    """sharding_strategy reshard_after_forward offload_params activation_checkpointing
+    activation_cpu_offload version auto_wrap_policy min_num_params
+    transformer_layer_cls_to_wrap use_orig_params sync_module_states
+    cpu_ram_efficient_loading state_dict_type final_state_dict_type backward_prefetch
+    backward_prefetch_policy forward_prefetch limit_all_gathers
+    cpu_offload_pin_memory""".split()
+)
+
+
+def _read_units(
+    v: Values, words: list[str], config: Mapping[str, Any], run: Run
+) -> None:
+    """Each layer is gathered by itself where something says so; else the whole model
+    is at once, before transformers 5 (FullyShardedDataParallelPlugin of accelerate)."""
+    least = str(v.get("fsdp_min_num_params") or config.get("min_num_params") or 0)
+    policy = str(config.get("auto_wrap_policy") or "").upper()
+    v.asked.add("fsdp_transformer_layer_cls_to_wrap")
+    if policy == "NO_WRAP":
+        raise Unreadable(
+            "fsdp_auto_wrap_policy NO_WRAP: the whole model is gathered at once, which "
+            "is not predicted; TRANSFORMER_BASED_WRAP gathers layers"
+        )
+    if least != "0" or policy == "SIZE_BASED_WRAP":
+        run.unknown.append(f"min_num_params {least}: what FSDP gathers at once")
+    elif "auto_wrap" not in words and policy != "TRANSFORMER_BASED_WRAP":
+        run.unknown.append(
+            "fsdp without auto_wrap: the whole model may be gathered at once"
+        )

@@ -44,6 +44,8 @@ def read_ranks(v: Values, run: Run) -> None:
     }
     if kernel in kernels:
         run.program["attention"] = kernels[kernel]
+    elif kernel not in ("", "auto", "None"):
+        run.unknown.append(f"attn_implementation {kernel}")
 
 
 def read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
@@ -52,7 +54,6 @@ def read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
     is_fp16 = v.get("fp16", "float16") in (True, "true", "True")
     if v.flag("pure_bf16"):
         is_bf16 = True
-        run.unknown.append("pure_bf16: weights and state in 16 bits")
     if is_bf16 and is_fp16:
         raise Unreadable("bf16 and fp16 at once: the Trainer stops")
     run.program["precision"] = (

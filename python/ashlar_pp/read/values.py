@@ -180,6 +180,11 @@ def sorted_out(keys: list[str], quiet: Sequence[str]) -> tuple[list[str], list[s
     return [k for k in keys if is_quiet(k)], [k for k in keys if not is_quiet(k)]
 
 
+def alternatives(*groups: str) -> re.Pattern[str]:
+    """Any one of the patterns, which have blanks between."""
+    return re.compile("|".join(" ".join(groups).split()))
+
+
 def packed(samples: int, most: int) -> int:
     """Samples of a micro-batch where a limit on tokens allows `most`: the most that
     divide the samples of a rank."""

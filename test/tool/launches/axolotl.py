@@ -1,6 +1,13 @@
 """Axolotl."""
 
 RECIPES = [
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "bf16": True, "fsdp": ["full_shard", "auto_wrap", "offload"]},
+     {"layout.sharding": "full", "layout.offload_weights": "own", "unknown": None}),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "bf16": True, "fsdp_version": 2,
+      "fsdp_config": {"auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}, "plugins": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"]},
+     {"program.fact": None, "unknown": ["cut_cross_entropy: no logits are held, so memory is less than said"]}),
+    ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "bf16": True, "plugins": ["axolotl.integrations.spectrum.SpectrumPlugin"]},
+     "it trains a part"),
     ({"base_model": "a/b", "micro_batch_size": 2, "gradient_accumulation_steps": 1, "sequence_len": 2048, "bf16": True,
       "fsdp_version": 2, "fsdp_config": {"activation_checkpointing": True}}, {"layout.sharding": "full", "layout.recompute": "full"}),
     ({"base_model": "a/b", "micro_batch_size": 2, "sequence_len": 2048, "rl": "dpo", "bf16": True},

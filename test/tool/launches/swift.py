@@ -8,7 +8,9 @@ WRITTEN = {
     "swift sft --model org/none --tuner_type full --deepspeed zero3 --max_length 2048 --gradient_accumulation_steps 1": {
         "program.lora": None, "deepspeed.zero_optimization.stage": 3, "program.freeze": "towers"},
     "swift sft --model org/none --tuner_type full --max_length 2048 --freeze_vit false --freeze_aligner false": {
-        "program.freeze": None, "unknown": None},
+        "program.freeze": None, "unknown": ["weights and gradients in 16 bits without a copy: memory is less than said"]},
+    "swift sft --model org/none --tuner_type full --max_length 2048 --torch_dtype float32 --deepspeed zero2": {
+        "deepspeed.fp16.enabled": True, "unknown": None},
     "swift sft --model org/none --max_length 2048 --freeze_vit false --freeze_aligner false": {
         "program.freeze": None, "program.lora": "8",
         "unknown.0": "--freeze_aligner: adapters of what leads from a tower to the decoder are not counted"},
@@ -26,7 +28,7 @@ WRITTEN = {
     "swift sft --task_type seq_cls --num_labels 3 --model a/b --max_length 2048": {"batch.micro_batch": 1, "program.head": "3", "unknown": None},
     "swift sft --model a/b --max_length 2048 --use_dora true --lora_rank 16": {"program.lora": "16,dora,dropout", "unknown": None},
     "swift sft --model a/b --max_length 2048 --use_dora true --lora_dropout 0 --target_modules q_proj v_proj": {"program.lora": "8,dora,q_proj,v_proj"},
-    "swift sft --model a/b --max_length 2048 --tuner_type full --freeze_parameters_ratio 0.9": {"program.freeze": "ratio=0.9", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --tuner_type full --freeze_parameters_ratio 0.9": {"program.freeze": "ratio=0.9"},
     "swift sft --model a/b --max_length 2048 --tuner_type adalora --lora_rank 4": {"program.lora": "12,adalora", "unknown": None},
     "swift sft --model a/b --max_length 2048 --init_weights pissa --use_rslora true --lorap_lr_ratio 16": {"program.lora": "8", "unknown": None},
     "swift sft --task_type embedding --model a/b --max_length 2048": {

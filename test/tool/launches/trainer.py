@@ -28,7 +28,30 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --load_in_4bit True --use_bnb_nested_quant True": {
         "program.frozen_weights": "4-bit,double"},
     f"torchrun sft.py {LLAMA} --pure_bf16 True".replace(" --bf16 True", ""): {
-        "program.precision": "bf16", "unknown.0": "pure_bf16: weights and state in 16 bits"},
+        "program.precision": "bf16", "unknown.0": "weights and gradients in 16 bits without a copy: memory is less than said",
+        "program.fact": "data-overlap=on,bucket=6553600,main-weights=16-bit,first-moment=16-bit,second-moment=16-bit"},
+    f"torchrun sft.py {LLAMA} --torch_dtype bfloat16": {
+        "program.fact": "data-overlap=on,bucket=6553600,main-weights=16-bit,first-moment=16-bit,second-moment=16-bit",
+        "unknown": ["weights and gradients in 16 bits without a copy: memory is less than said"]},
+    f"torchrun sft.py {LLAMA} --torch_dtype bfloat16 --fsdp 'full_shard auto_wrap'": {"program.fact": None, "unknown": None},
+    f"torchrun sft.py {LLAMA} --torch_dtype auto --fsdp 'full_shard auto_wrap'": {
+        "unknown": ["torch_dtype auto: weights and state are taken in 32 bits"]},
+    f"torchrun sft.py {LLAMA} --use_peft --lora_r 8 --lora_target_modules q_proj --torch_dtype float32 --gradient_checkpointing False": {
+        "unknown": ["torch_dtype float32: frozen weights in 32 bits take more than said"]},
+    f"torchrun sft.py {LLAMA} --use_peft --lora_r 8 --lora_target_modules q_proj --torch_dtype bfloat16 --gradient_checkpointing False": {
+        "unknown": None},
+    f"torchrun sft.py {LLAMA} --fsdp full_shard": {"unknown": ["fsdp without auto_wrap: the whole model may be gathered at once"]},
+    f"torchrun sft.py {LLAMA} --fsdp 'full_shard auto_wrap' --fsdp_min_num_params 2000": {
+        "unknown": ["min_num_params 2000: what FSDP gathers at once"]},
+    "echo '{\"distributed_type\": \"FSDP\", \"mixed_precision\": \"bf16\", \"dynamo_config\": {\"dynamo_backend\": \"INDUCTOR\"}, \"main_process_port\": 1, "
+    "\"fsdp_config\": {\"fsdp_auto_wrap_policy\": \"TRANSFORMER_BASED_WRAP\", \"fsdp_state_dict_type\": \"FULL_STATE_DICT\", "
+    "\"fsdp_own\": 1}}' > a.json\n"
+    f"accelerate launch --config_file a.json sft.py {LLAMA}": {
+        "layout.sharding": "full", "unknown": ["fsdp_config.own", "accelerate's dynamo_config"]},
+    # Words that begin as those that change nothing do.
+    f"torchrun own.py {LLAMA} --tokens_per_sample 4096 --data_parallel_size 2 --label_smoothing_factor 0.1 --attn_implementation own/kernel": {
+        "unknown": ["attn_implementation own/kernel", "tokens_per_sample", "data_parallel_size", "label_smoothing_factor"]},
+    f"torchrun own.py {LLAMA} --half_precision_backend auto --ddp_backend nccl --tf32 True --label_smoothing_factor 0.0": {"unknown": None},
     f"accelerate launch --use_deepspeed --zero_stage 3 sft.py {LLAMA}": {"deepspeed.gradient_accumulation_steps": 4},
     f"accelerate launch --num_machines 2 --num_processes 16 sft.py {LLAMA} --fsdp hybrid_shard": {
         "layout.sharding": "full", "layout.shard_ranks": 8, "program.scatter_once": True},
@@ -37,6 +60,8 @@ WRITTEN = {
 }
 
 REFUSED = {
+    "echo '{\"distributed_type\": \"MEGATRON_LM\"}' > a.json\n"
+    f"accelerate launch --config_file a.json sft.py {LLAMA}": "Megatron-LM trains in place",
     f"torchrun sft.py {LLAMA} --vision_tower clip": "vision_tower clip: its sizes are known here only of",
     f"torchrun sft.py {LLAMA} --optim adafactor": "--set optim=adamw_torch",
     f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",
@@ -66,4 +91,4 @@ def check(folder):
     run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adafactor", "--set", "optim=adamw_torch")
     assert run is not None, said
     run, said = of_script(folder, f"torchrun sft.py {LLAMA} --use_lora True", "--set", "lora_r=64", "--set", "lora_target_modules=q_proj,v_proj")
-    assert run is not None and run["program"]["lora"] == "64,q_proj,v_proj" and "unknown" not in run, (run, said)
+    assert run is not None and run["program"]["lora"] == "64,q_proj,v_proj" and run["layout"]["sharding"] == "none", (run, said)
