@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """What readers make of every argument that a framework has: which are passed over without a word.
 
-usage: silent_arguments.py ROOT [TABLE PACKAGE]
+usage: silent_arguments.py ROOT [again | TABLE PACKAGE]
 
 Each table of test/data/arguments has the arguments of a framework by what the reader does where a run has one of them beside others,
 with a value: it is silent, listed as one that may change the result, refused; it changes the run; or the run is the same without a word,
 where the argument is read and says what holds anyway. The test asks the reader again. It fails where a pattern swallows an argument that
 nobody has looked at.
 
-With a TABLE and the folder of the framework's PACKAGE, it writes that table anew, from the fields of the classes, or the keys of the
-files, that the table names. Look at the differences: each new silent argument must be one that changes no step.
+`again` writes what readers make of the arguments into the tables. With a TABLE and the folder of the framework's PACKAGE, it writes that
+table anew, from the fields of the classes, or the keys of the files, that the table names. Look at the differences: each new silent
+argument must be one that changes no step.
 """
 import ast
 import dataclasses
@@ -146,10 +147,10 @@ def samples_of(table, package):
     return made
 
 
-def write(path, package):
+def write(path, package=None):
     table = json.loads(path.read_text(encoding="utf-8"))
     kept = {key: value for key, value in table.items() if key not in KINDS}
-    samples = samples_of(table, package)
+    samples = samples_of(table, package) if package else {k: v for kind in KINDS for k, v in table[kind].items()}
     for kind in KINDS:
         table[kind] = {}
     for name, value in samples.items():
@@ -165,6 +166,10 @@ def main():
     if len(sys.argv) > 3:
         write(TABLES / f"{sys.argv[2]}.json", Path(sys.argv[3]))
         return
+    if sys.argv[2:] == ["again"]:
+        for path in TABLES.glob("*.json"):
+            write(path)
+        return
     count, wrong = 0, []
     for path in sorted(TABLES.glob("*.json")):
         table = json.loads(path.read_text(encoding="utf-8"))
@@ -175,7 +180,7 @@ def main():
                 found = kind_of(table, name, value)
                 if found != kind:
                     wrong.append(f"{path.stem}: {name} {value!r} was {kind}, and is {found}")
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, "\n".join([*wrong, "where this is meant: silent_arguments.py ROOT again"])
     print(f"{count} arguments")
 
 
