@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    automodel_run,
     of_ds_chat,
     of_megatron,
     of_nanotron,
@@ -27,6 +28,7 @@ READERS: tuple[LaunchReader, ...] = (
     tune_run,
     oumi_run,
     xtuner_run,
+    automodel_run,
     of_verl,
     of_nanotron,
     of_swift,

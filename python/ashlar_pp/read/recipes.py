@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import (
+    of_automodel,
     of_bridge,
     of_deepspeed,
     of_factory,
@@ -50,6 +51,7 @@ READERS: tuple[RecipeReader, ...] = (
     of_nemo_rl,
     of_xtuner,
     of_xtuner_v1,
+    of_automodel,
     oumi_run,
     of_bridge,
     of_nemo1,

@@ -18,7 +18,8 @@ import time
 # The commands that train, or start what trains.
 TRAINERS = frozenset(
     "torchrun deepspeed accelerate ray colossalai nemo nemorun llamafactory-cli "
-    "axolotl swift megatron tune oumi xtuner litgpt composer horovodrun torchx".split()
+    "axolotl swift megatron tune oumi xtuner automodel litgpt composer horovodrun "
+    "torchx".split()
 )
 # The commands that run another command, which stands among their words.
 WRAPPERS = frozenset(
