@@ -71,6 +71,8 @@ _QUIET = (
     "task-list",
     "results-path",
 )
+# Tasks of tasks/main.py that train.
+_CLASSIFIERS = ("RACE", "MNLI", "QQP")
 # Arguments of programs whose model and sharding stand in their code.
 _OF_OTHERS = (
     "gradient-accumulation-steps",
@@ -95,7 +97,10 @@ def in_words_of_megatron(
     made = dict(values)
     for name in ("task", "tasks"):
         if name in made:
-            raise Unreadable(f"--{name} {made[name]}: it evaluates", flag=name)
+            does = "trains a classifier, which is not predicted"
+            if str(made[name]).upper() not in _CLASSIFIERS:
+                does = "evaluates"
+            raise Unreadable(f"--{name} {made[name]}: it {does}", flag=name)
     for name in _OF_OTHERS:
         if name in made:
             raise Unreadable(
@@ -197,6 +202,13 @@ def _read_deepspeed(made: dict[str, Any], folder: pathlib.Path, run: Run) -> Non
         raise Unreadable(
             f"--pp-partition-method {method}: say the layers of each stage by --layout"
         )
+    if made.get("checkpoint-activations") and (
+        made.get("recompute-granularity") == "full"
+        and made.get("recompute-method", "uniform") == "uniform"
+    ):
+        # Both are the same; the former counts (megatron/model/gpt_model.py).
+        for name in ("granularity", "method", "num-layers"):
+            made.pop(f"recompute-{name}", None)
     if not (made.get("checkpoint-activations") or made.get("recompute-granularity")):
         made.pop("deepspeed-activation-checkpointing", None)
     _read_experts(made)

@@ -44,6 +44,7 @@ _ALONE = {
     "accelerate": "multi_gpu cpu tpu ipex use_xpu use_deepspeed use_fsdp "
     "use_megatron_lm use_parallelism_config quiet debug no_python same_network "
     "dynamo_use_fullgraph dynamo_use_dynamic enable_cpu_affinity downcast_bf16",
+    "composer": "v verbose",
 }
 
 
@@ -84,8 +85,8 @@ def _training(command: Command) -> Training | None:
         return _of_python(command, rest)
     if name == "torchrun":
         return _launched("torchrun", command, rest)
-    if name == "deepspeed":
-        return _launched("deepspeed", command, rest)
+    if name in ("deepspeed", "composer"):
+        return _launched(name, command, rest)
     if name == "accelerate":
         return _launched(name, command, rest[1:]) if rest[:1] == ["launch"] else None
     if name == "tune":
@@ -133,7 +134,7 @@ def _launched(launcher: str, command: Command, words: list[str]) -> Training | N
         if equals:
             value = words[0].partition("=")[2]
         words = words[1:]
-        if name in ("m", "module"):
+        if name in ("m", "module", "module_mode"):
             is_module = True
             if equals:
                 words = [value, *words]
@@ -212,6 +213,10 @@ def _ranks(
             devices = len(hosts[0].split(":")[-1].split(","))
             return _number(options.get("num_nodes")) or len(hosts), devices
         return _number(options.get("num_nodes")) or around[0], devices or around[1]
+    if launcher == "composer":
+        devices = _number(options.get("nproc", options.get("n"))) or around[1]
+        ranks = _number(options.get("world_size"))
+        return (ranks // devices if ranks and devices else around[0]), devices
     nodes = _number(options.get("num_machines")) or 1
     return nodes, _number(options.get("num_processes")) // nodes or around[1]
 

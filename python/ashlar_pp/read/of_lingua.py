@@ -19,6 +19,10 @@ _QUIET = """
 """.split()
 
 
+# Those of lingua/tokenizer.py: bytes, and the begin and end of a text.
+_BYTES = 258
+
+
 def is_recipe(tree: Mapping[str, Any]) -> bool:
     model, ranks = tree.get("model"), tree.get("distributed")
     return isinstance(model, Mapping) and "dim" in model and isinstance(ranks, Mapping)
@@ -28,17 +32,12 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     v = Values(tree, str(path))
     kind = _kind(v, path)
-    words = v.get("model.vocab_size")
-    size = words if isinstance(words, int) and words > 0 else 32000
+    size = _words(v, path)
     run = Run()
     if kind in LAYERS:
         run.model = {"name": kind, "architecture": architecture_of(kind, size, v)}
     else:
         run.model = _transformer(size, v)
-    if not isinstance(words, int) or words <= 0:
-        run.unknown.append(
-            "the vocabulary, which its tokenizer says: taken to be 32000"
-        )
     run.batch = {
         "sequence": v.number("data.seq_len"),
         "micro_batch": v.number("data.batch_size"),
@@ -73,6 +72,19 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run
+
+
+def _words(v: Values, path: pathlib.Path) -> int:
+    """The vocabulary, which the trainer takes from its tokenizer if no size is said."""
+    said = v.get("model.vocab_size")
+    if isinstance(said, int) and said > 0:
+        return said
+    if v.word("data.tokenizer.name", default="bytes") == "bytes":
+        return _BYTES
+    raise Unreadable(
+        f"{path}: its tokenizer has the vocabulary, which is not known here; --set "
+        "model.vocab_size=N says it"
+    )
 
 
 def _kind(v: Values, path: pathlib.Path) -> str:

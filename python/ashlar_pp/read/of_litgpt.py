@@ -8,14 +8,15 @@ from typing import Any
 
 from .adapters import lora_words
 from .local_models import local_model
+from .optimizers import add_fact, add_optimizer, name_of_class
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
 READS = "LitGPT"
 
 _QUIET = """
-    out_dir data eval. optimizer. logger_name seed access_token resume tokenizer_dir
-    initial_checkpoint_dir lora_alpha lora_dropout train.save_interval
+    out_dir data eval. optimizer.init_args. logger_name seed access_token resume
+    tokenizer_dir initial_checkpoint_dir lora_alpha lora_dropout train.save_interval
     train.log_interval train.lr_ train.epochs train.max_ train.min_lr train.max_tokens
     train.max_steps train.tie_embeddings log.
 """.split()
@@ -92,8 +93,27 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run.program["precision"] = (
         "bf16" if "bf16" in precision else "fp16" if "16" in precision else "fp32"
     )
-    if precision.endswith("-true") and not precision.startswith("32"):
-        run.unknown.append(f"precision {precision}: weights and state in 16 bits")
+    is_held_so = precision.endswith("-true") and not precision.startswith("32")
+    _read_optimizer(v, run, path, is_held_so)
+    if is_held_so and not several and not (devices is None and is_pretraining):
+        # A shard of one rank is the whole, in its own format, without a copy.
+        run.layout.update(sharding="full", data=1)
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run
+
+
+def _read_optimizer(v: Values, run: Run, path: pathlib.Path, is_held_so: bool) -> None:
+    """Its state has the format of the weights, but that of bitsandbytes 32 bits."""
+    component = v.word("optimizer.class_path", "optimizer", default="AdamW")
+    name = name_of_class(component)
+    if not name:
+        raise Unreadable(
+            f"{path}: optimizer {component}: only the state of Adam is counted here; "
+            "--set optimizer=AdamW predicts with that"
+        )
+    if is_held_so:
+        add_fact(run, "main-weights=16-bit")
+        if component.rpartition(".")[0] in ("", "torch.optim"):
+            add_fact(run, "first-moment=16-bit,second-moment=16-bit")
+    add_optimizer(name, run)

@@ -16,6 +16,8 @@ from .launchers import Training
 from .mimo import read_mimo
 from .multimodal import read_multimodal
 from .names import tells_of_model
+from .optimizers import add_fact
+from .own_programs import imported
 from .run_file import Run, Unreadable
 from .values import packed
 from .vocabulary import vocabulary_of
@@ -51,6 +53,9 @@ class Lacking(Unreadable):
     def __init__(self, name: str) -> None:
         super().__init__(f"--{name} has no value", flag=name)
 
+
+# Fields of Primus and Megatron-Bridge for DeepSeek-V4.
+_OF_COMPRESSED = ("compress_ratios", "csa_compress_ratios", "o_lora_rank")
 
 # Fields that count although they have Megatron-LM's defaults.
 _SAID = frozenset(
@@ -90,6 +95,10 @@ def read(training: Training) -> Run:
     read_multimodal(values, run)
     read_mimo(values, run)
     _read_slime(values, flags, run)
+    if any(name.partition(".")[0] == "domino" for name in imported(training)):
+        # DeepSpeed-Domino halves a micro-batch, and sums one half beside the other.
+        add_fact(run, "tensor-overlap=on")
+        run.unknown.append("domino, which overlaps sums of tensor ranks in its own way")
     if training.model:
         run.model = training.model
     elif run.model is None:
@@ -264,8 +273,14 @@ def _count(values: Mapping[str, Any], name: str) -> int:
 
 def of_fields(fields: Mapping[str, Any], run: Run, folder: pathlib.Path) -> None:
     """Takes fields of Megatron-Core's configurations for arguments; the tool knows
-    where their names differ. `folder` is that of paths."""
+    where their names differ. `folder` is that of paths. Raises Unreadable."""
     run.framework = "megatron"
+    for name in _OF_COMPRESSED:
+        if fields.get(name) not in (None, 0, "", []):
+            raise Unreadable(
+                f"{name}: attention to compressed keys, as DeepSeek-V4's, is not "
+                "predicted"
+            )
     usual = megatron_defaults()
     values: dict[str, Any] = {
         name: plain(value)

@@ -101,6 +101,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.program["sequence_parallel"] = "on" if mode == "REDUCE_SCATTER" else "off"
     ranks = ("data", "tensor", "pipeline", "context")
     run.notes.append(f"for {math.prod(run.layout[name] for name in ranks)} devices")
+    if v.get("model.ddp_bucket_cap_mb") != 25:  # PyTorch's own
+        v.asked.discard("model.ddp_bucket_cap_mb")
     run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)
     return run
 

@@ -13,16 +13,15 @@ READS = "NeMo"
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
-    return "trainer" in tree and isinstance(tree.get("model"), Mapping)
+    model = tree.get("model")
+    return (
+        "trainer" in tree and isinstance(model, Mapping) and "micro_batch_size" in model
+    )
 
 
 def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     model = dict(tree["model"])
-    if "micro_batch_size" not in model:
-        raise Unreadable(
-            f"{path}: its model has no micro_batch_size: no recipe of NeMo"
-        )
     names = {"encoder_seq_length": "seq_length", "activation": ""}
     fields: dict[str, Any] = {
         str(names.get(k, k)): v

@@ -68,6 +68,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     else:
         raise Unreadable(f"{path}: distributed_strategy {strategy!r} is not known here")
     v.asked.update(("fsdp.wrapping_strategy", "fsdp.use_orig_params"))
+    # Read for HYBRID_SHARD alone (scripts/train.py).
+    v.asked.add("fsdp.hybrid_sharding_num_model_replicas")
     kept = v.get("activation_checkpointing")
     if kept == "whole_layer":
         run.layout["recompute"] = "full"

@@ -1,5 +1,6 @@
-"""OpenRLHF: supervised training, and the step that trains the actor of PPO and its
-like, by DeepSpeed; arguments of version 0.10, with dots, and those of before."""
+"""OpenRLHF: supervised training, DPO, reward models, and the step that trains the actor
+of PPO and its like, by DeepSpeed; arguments of version 0.10, with dots, and those of
+before."""
 
 from __future__ import annotations
 
@@ -9,15 +10,16 @@ from .adapters import lora_words
 from .flags import words_by_name
 from .launchers import Training
 from .local_models import local_model
+from .preferences import adds_reference, double_batch
 from .run_file import Run, Unreadable
 from .values import Values, packed, sorted_out
 
 READS = "OpenRLHF"
 
 _OF_ACTOR, _OF_SUPERVISED = "train_ppo_ray", "train_sft"
+_OF_DPO, _OF_REWARDS = "train_dpo", "train_rm"
+_KINDS = (_OF_ACTOR, _OF_SUPERVISED, _OF_DPO, _OF_REWARDS)
 _REFUSED = {
-    "train_dpo": "a second model runs beside the one that trains",
-    "train_rm": "the model has one output in place of a vocabulary",
     "train_kto": "a second model runs beside the one that trains",
     "train_kd": "a second model runs beside the one that trains",
     "train_ppo": "version 0.5 and before: the script of train_ppo_ray is read",
@@ -41,7 +43,10 @@ _QUIET = """
     enforce_eager disable_fast enable_ema seed local_rank micro_rollout adam_betas
     adam_beta max_ckpt deepspeed_enable overlap_comm ring_head aux_loss use_ms
     gradient_checkpointing_use pretrain_mode top_p temperature dynamic_filtering
-    async_ agent_func enable_prefix entropy_ save_path
+    async_ agent_func enable_prefix entropy_ save_path model.beta beta model.ipo ipo
+    model.label_smoothing label_smoothing model.nll nll_ chosen_key rejected_key
+    ds.value_head value_head_prefix model.loss_type loss model.margin margin_loss
+    model.compute_fp32 compute_fp32
 """.split()
 
 
@@ -52,7 +57,7 @@ def is_for(training: Training) -> bool:
 def read(training: Training) -> Run:
     """Raises Unreadable."""
     kind = training.name.removesuffix(".py").rpartition(".")[2]
-    if kind not in (_OF_ACTOR, _OF_SUPERVISED):
+    if kind not in _KINDS:
         why = _REFUSED.get(kind, "it trains nothing that is read here")
         raise Unreadable(f"{training.program}: {why}")
     v = Values(words_by_name(training.arguments), training.program)
@@ -60,7 +65,9 @@ def read(training: Training) -> Run:
     is_actor = kind == _OF_ACTOR
     _read_model(v, run, pathlib.Path(training.command.folder), is_actor)
     _read_sharing(v, run, is_actor)
-    _read_batch(v, run, is_actor)
+    _read_batch(v, run, kind)
+    if kind in (_OF_DPO, _OF_REWARDS):
+        _read_pairs(v, run, kind)
     if is_actor:
         run.notes.append(
             "OpenRLHF: one update of its actor, with prompts and answers of full "
@@ -144,11 +151,30 @@ def _read_sharing(v: Values, run: Run, is_actor: bool) -> None:
         run.notes.append(f"launched on {nodes} x {devices} devices")
 
 
-def _read_batch(v: Values, run: Run, is_actor: bool) -> None:
-    length = _length(v, is_actor)
+def _read_pairs(v: Values, run: Run, kind: str) -> None:
+    """The two answers of a sample go through the model together."""
+    double_batch(run)
+    run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
+    if kind == _OF_REWARDS:
+        run.program["head"] = "1"
+        return
+    adds_reference(run, 1)
+    if run.program.get("lora"):
+        # openrlhf/cli/train_dpo.py makes it beside adapters, too.
+        run.unknown.append("weights of the reference, a second model in 16 bits")
+    for key in ("ref.offload", "ref_offload"):
+        if v.flag(key):
+            run.unknown.append(f"{key}: weights of the reference come from the host")
+
+
+def _read_batch(v: Values, run: Run, kind: str) -> None:
+    is_actor = kind == _OF_ACTOR
+    length = _length(v, kind)
     samples = v.number("train.batch_size", "train_batch_size", default=128)
     run.batch = {"sequence": length, "sequences": samples}
-    usual = 8 if not is_actor else 1 if _has_dots(v) else 4
+    usual = 1 if kind == _OF_REWARDS else 8
+    if is_actor:
+        usual = 1 if _has_dots(v) else 4
     micro = v.number("train.micro_batch_size", "micro_train_batch_size", default=usual)
     key = "train.dynamic_batch_enable"
     if v.flag(key, "use_dynamic_batch"):
@@ -172,10 +198,12 @@ def _samples_of_rank(v: Values, run: Run, samples: int) -> int:
     return samples // ranks if ranks and samples % ranks == 0 else samples
 
 
-def _length(v: Values, is_actor: bool) -> int:
+def _length(v: Values, kind: str) -> int:
     if v.get("data.max_len", "max_len") is not None:
         return v.number("data.max_len", "max_len")
-    if not is_actor or _has_dots(v):
+    if kind in (_OF_DPO, _OF_REWARDS):
+        return 512
+    if kind != _OF_ACTOR or _has_dots(v):
         return 2048
     prompt = v.number("prompt_max_len", default=1024)
     return prompt + v.number("generate_max_len", default=1024)

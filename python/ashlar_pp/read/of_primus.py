@@ -25,6 +25,8 @@ _OF_OTHERS = ("retro_", "bert_", "vision_", "dino_", "ict_", "biencoder_", "img_
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
     modules = tree.get("modules")
+    if modules is None and {"extends", "bases"} & set(tree):
+        return True
     return isinstance(modules, Mapping) and "pre_trainer" in modules
 
 
@@ -33,6 +35,11 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
 
     Raises Unreadable, also where those files are not there.
     """
+    if "modules" not in tree:
+        raise Unreadable(
+            f"{path} is a part that Primus's configurations take in, and starts no "
+            "training: read one of those"
+        )
     trainer = tree["modules"]["pre_trainer"]
     framework = str(trainer.get("framework", "megatron"))
     if framework not in ("megatron", "torchtitan"):

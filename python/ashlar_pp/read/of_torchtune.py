@@ -9,7 +9,7 @@ from typing import Any
 
 from .adapters import lora_words
 from .local_models import local_model
-from .optimizers import add_fact, add_optimizer
+from .optimizers import add_fact, add_optimizer, name_of_class
 from .preferences import add_preference
 from .run_file import Run, Unreadable
 from .torchtune_model import READ, model_of
@@ -261,10 +261,8 @@ def _add_program(v: Values, run: Run, path: pathlib.Path) -> None:
 
 def _add_optimizer(v: Values, run: Run, dtype: str, path: pathlib.Path) -> None:
     component = v.word("optimizer._component_")
-    match = re.fullmatch(
-        r"(Paged)?(?:Adam|AdamW)(8bit|4bit|32bit)?", component.rpartition(".")[2]
-    )
-    if not match or v.flag("optimizer.amsgrad"):
+    name = name_of_class(component)
+    if not name or v.flag("optimizer.amsgrad"):
         raise Unreadable(
             f"{path}: {component}: only the state of Adam is counted here; --set "
             "optimizer._component_=torch.optim.AdamW predicts with that"
@@ -274,7 +272,4 @@ def _add_optimizer(v: Values, run: Run, dtype: str, path: pathlib.Path) -> None:
         add_fact(run, "main-weights=16-bit")
         if component.startswith("torch."):
             add_fact(run, "first-moment=16-bit,second-moment=16-bit")
-    bits = match[2] if match[2] in ("8bit", "4bit") else ""
-    add_optimizer(
-        f"{'paged_' if match[1] else ''}adamw{'_' if bits else ''}{bits}", run
-    )
+    add_optimizer(name, run)

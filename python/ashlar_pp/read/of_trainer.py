@@ -9,6 +9,7 @@ from typing import Any
 
 from .heads import head_of, read_head
 from .local_models import local_model
+from .of_axolotl import read_axolotl
 from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
 from .own_programs import refuse_own_words
@@ -114,6 +115,8 @@ def of_arguments(
                 f"{key}: products of another kind, which are not predicted; --set "
                 f"{key}=null predicts without"
             )
+    if v.get("export_dir") and v.get("do_train", "output_dir") is None:
+        raise Unreadable("export_dir: it writes a model, and trains nothing")
     if v.get("mixture_of_depths"):
         raise Unreadable("mixture_of_depths: it makes another model")
     program = program_of(v)
@@ -159,6 +162,7 @@ def of_arguments(
                 "gradient_accumulation_steps", default=1
             )
     read_ranks(v, run)
+    read_axolotl(v, run)
     read_precision(v, accelerate, run)
     read_sharing(v, accelerate, folder, run)
     shards, copies = v.number("dp_shard_size", default=0), v.get("dp_replicate_size")

@@ -30,6 +30,9 @@ _QUIET = """
     train.accelerator.fsdp_config.mixed_precision. dpo_config.
 """.split()
 
+# Parts around a model of diffusion, which nothing else has.
+_OF_DIFFUSION = ("model.condition_model_path", "model.pretrained_vae_path")
+
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
     model, train = tree.get("model"), tree.get("train")
@@ -41,7 +44,12 @@ def is_recipe(tree: Mapping[str, Any]) -> bool:
 def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     v = Values(tree, str(path))
-    for key in ("model.lora_config", "train.lora", "model.lora"):
+    for key in _OF_DIFFUSION:
+        if v.get(key):
+            raise Unreadable(f"{path}: {key}: a model of diffusion, and no decoder")
+    if v.word("data.data_type") == "diffusion":
+        raise Unreadable(f"{path}: data.data_type diffusion: no decoder trains")
+    for key in ("model.lora_config", "train.lora", "model.lora", "model.lora_rank"):
         if v.get(key) or v.section(key):
             raise Unreadable(f"{path}: {key}: say its adapters by --lora")
     for key in ("model.encoders", "model.decoders", "model.foundation", "model.freeze"):

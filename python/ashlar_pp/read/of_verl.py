@@ -40,6 +40,13 @@ _QUIET = """
 _ACTOR = "actor_rollout_ref.actor."
 
 
+_FORMATS = {
+    name: short
+    for short, long in (("bf16", "bfloat16"), ("fp16", "float16"), ("fp32", "float32"))
+    for name in (short, long, f"torch.{long}")
+}
+
+
 def is_for(training: Training) -> bool:
     is_verl = training.is_module and training.program.startswith(("verl.", "recipe."))
     return is_verl or any(w.lstrip("+").startswith(_ACTOR) for w in training.arguments)
@@ -190,6 +197,13 @@ def _read_fsdp(v: Values, run: Run) -> None:
         else:
             run.layout["offload_weights"] = "own"
     v.flag(_ACTOR + "fsdp_config.optimizer_offload")
+    # verl/workers/fsdp_workers.py: sums are in 32 bits unless reduce_dtype says others.
+    mixed = _ACTOR + "fsdp_config.mixed_precision."
+    kind = v.word(mixed + "param_dtype", default="bf16")
+    run.program["precision"] = _FORMATS.get(kind, kind)
+    v.get(mixed + "buffer_dtype")
+    if _FORMATS.get(v.word(mixed + "reduce_dtype", default="fp32")) != "fp32":
+        run.unknown.append(f"{mixed}reduce_dtype: gradients are summed in 16 bits")
     if v.flag("actor_rollout_ref.model.enable_gradient_checkpointing", default=True):
         run.layout["recompute"] = "full"
 

@@ -13,6 +13,8 @@ _ADAM = re.compile(
 _ADAM_8_BITS = re.compile(r"adamw?(_bnb|_torch)?_8bit|ao_adamw_8bit|paged_adamw_8bit")
 # torchao: both in 4 bits, with a scale for 128 elements.
 _ADAM_4_BITS = re.compile(r"adamw?(_torch)?_4bit|ao_adamw_4bit")
+# The classes of PyTorch, bitsandbytes and torchao.
+_CLASS = re.compile(r"(Paged)?AdamW?(8bit|4bit|32bit)?")
 
 
 def add_optimizer(name: str, run: Run) -> bool:
@@ -36,6 +38,15 @@ def add_optimizer(name: str, run: Run) -> bool:
     if name.startswith("paged_"):
         run.notes.append(f"{name}: state moves to the host where memory is short")
     return True
+
+
+def name_of_class(path: str) -> str:
+    """The name of a class of Adam for add_optimizer; empty for another class."""
+    match = _CLASS.fullmatch(path.rpartition(".")[2])
+    if not match:
+        return ""
+    bits = match[2] if match[2] in ("8bit", "4bit") else ""
+    return f"{'paged_' if match[1] else ''}adamw{'_' if bits else ''}{bits}"
 
 
 def add_fact(run: Run, words: str) -> None:

@@ -14,6 +14,11 @@ from .values import MOST_BYTES, Values
 # Programs of their own say so which parts train, and what is recomputed.
 _PARTS = re.compile(r"(^|_)(un)?(freeze|frozen)(_|$)|(^|_)tune_|(^|_)trainable_")
 _BITS = re.compile(r"(^|_)(qlora|load_in_\w+|quantiz\w+|bits)$")
+# Words of programs that train embeddings, by a query and passages.
+_RETRIEVAL = re.compile(
+    r"^(train_group_size|inbatch_\w+|(in_batch_)?negatives?_\w+|"
+    r"(query|passage|key)_max_len(gth)?)$"
+)
 _AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|(?<!p)recompute")
 
 
@@ -24,6 +29,12 @@ def refuse_own_words(v: Values) -> None:
     for key in v.all:
         if key in v.asked:
             continue
+        if key in told and _RETRIEVAL.search(key):
+            raise Unreadable(
+                f"{key}: a sample is a query with several passages, by a program of "
+                "its own; describe the step to ashlar predict by its options",
+                flag=key,
+            )
         if key in told and _AGAIN.search(key):
             raise Unreadable(
                 f"{key}: recomputation by a name of the program's own; --set "
@@ -53,25 +64,30 @@ def refuse_own_words(v: Values) -> None:
 _ENGINES = ("colossalai", "bmtrain", "fairscale", "flax", "paddle", "mindspore")
 
 
-def refuse_own_engine(training: Training) -> None:
-    """Stops where the program, if it is here, imports something that trains in place of
-    the Trainer. Raises Unreadable."""
+def imported(training: Training) -> set[str]:
+    """The modules that the program imports; none where it is not here."""
     path = pathlib.Path(training.command.folder, training.program)
     if training.is_module or not path.is_file() or path.stat().st_size > MOST_BYTES:
-        return
+        return set()
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
-        return
+        return set()
+    names: list[str] = []
     for node in ast.walk(tree):
-        names = (
-            [each.name for each in node.names] if isinstance(node, ast.Import) else []
-        )
+        if isinstance(node, ast.Import):
+            names.extend(each.name for each in node.names)
         if isinstance(node, ast.ImportFrom):
             names.append(node.module or "")
-        for name in names:
-            if name.partition(".")[0] in _ENGINES:
-                raise Unreadable(
-                    f"{training.program} imports {name}, which trains in place of the "
-                    "Trainer; describe the step to ashlar predict by its options"
-                )
+    return set(names)
+
+
+def refuse_own_engine(training: Training) -> None:
+    """Stops where the program, if it is here, imports something that trains in place of
+    the Trainer. Raises Unreadable."""
+    for name in sorted(imported(training)):
+        if name.partition(".")[0] in _ENGINES:
+            raise Unreadable(
+                f"{training.program} imports {name}, which trains in place of the "
+                "Trainer; describe the step to ashlar predict by its options"
+            )

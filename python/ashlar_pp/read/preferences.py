@@ -61,6 +61,8 @@ def preference_of(given: Mapping[str, Any], program: str) -> str:
     kind = str(given.get("rl") or given.get("rlhf_type") or (named[1] if named else ""))
     if kind == "mpo":  # DPO's loss beside two others (Wang et al. 2024)
         kind = "dpo"
+    if not kind and given.get("gamma_beta_ratio") is not None:
+        kind = "simpo"  # an argument of its own trainer alone
     if not kind and given.get("reward_funcs") and given.get("num_generations"):
         return "grpo"
     return kind if kind in _KINDS else ""

@@ -25,7 +25,7 @@ TRAINERS = frozenset(
 WRAPPERS = frozenset(
     "srun mpirun mpiexec orterun prun jsrun flux nohup numactl taskset nsys ncu nvprof "
     "rocprof singularity apptainer docker podman enroot shifter sudo uv conda mamba "
-    "poetry pipenv timeout nice stdbuf setsid time env xargs unbuffer".split()
+    "poetry pipenv timeout nice stdbuf setsid time env xargs unbuffer gantry".split()
 )
 REMOTE = frozenset({"ssh", "pdsh", "clush"})
 BATCH = frozenset({"sbatch", "qsub", "bsub", "salloc"})
@@ -102,6 +102,9 @@ def run_within(words: list[str], inner: list[str]) -> None:
 
 
 def wrap(words: list[str]) -> None:
+    if os.path.basename(words[0]) == "gantry" and "--" in words[:-1]:
+        # Ai2's jobs: only what stands behind -- is the job's own command.
+        return run_within(words, words[words.index("--") + 1 :])
     for at, word in enumerate(words[1:], 1):
         if os.path.basename(words[0]) == "env" and re.match(r"\w+=", word):
             variable, _, value = word.partition("=")

@@ -158,14 +158,19 @@ def record(
         return result
 
 
-_PLACEHOLDER = re.compile(r"^(\s*(?:export\s+)?(\w+)=)(<[^<>'\"|&;()]*>)\s*$", re.M)
+# Without quotes, or with a blank, which parts the words where the name stands.
+_PLACEHOLDER = re.compile(
+    r"^(\s*(?:export\s+)?(\w+)=)"
+    r"(?:(<[^<>'\"|&;()]*>)|\"(<[^<>'\"|&;()]* [^<>'\"|&;()]*>)\")\s*$",
+    re.M,
+)
 
 
 def _with_placeholders(
     words: Sequence[str], folder: pathlib.Path
 ) -> tuple[list[str], list[str]]:
     """A script with NAME=<what to fill in> is no script of bash. A copy has quotes
-    around these, if the script does not ask for its own place."""
+    around these, and no blanks, if the script does not ask for its own place."""
     made = list(words)
     for at, word in enumerate(words[:2]):
         try:
@@ -176,7 +181,9 @@ def _with_placeholders(
         if not names or re.search(r"\$\{?0|BASH_SOURCE", text):
             break
         copy = folder / pathlib.Path(word).name
-        text = _PLACEHOLDER.sub(lambda m: f"{m[1]}'{m[3].replace(' ', '_')}'", text)
+        text = _PLACEHOLDER.sub(
+            lambda m: f"{m[1]}'{(m[3] or m[4]).replace(' ', '_')}'", text
+        )
         copy.write_text(text, encoding="utf-8")
         made[at] = str(copy)
         return made, names

@@ -41,6 +41,8 @@ def read_adapters(v: Values, run: Run) -> None:
     is_off = v.get("base_model") is not None or (
         v.get("use_peft") is not None and v.get("use_peft") in NO
     )
+    if v.get("base_model") is not None and v.get("adapter") in NO:
+        v.asked.update(key for key in v.all if key.startswith(("lora_", "peft_")))
     if v.get("lora_r") and not v.get("adapter") and not is_off:
         # TRL, and programs that make their own adapters by peft.
         targets = v.get("lora_target_modules", "target_modules") or _usual_places(run)
@@ -64,6 +66,8 @@ def read_adapters(v: Values, run: Run) -> None:
                 flag=key,
             )
     stage = v.word("stage", default="sft")
+    if stage == "rm":
+        raise Unreadable("stage rm: a head of one output beside that of the vocabulary")
     if not stage.isdigit() and stage not in ("sft", "pt", "dpo", "kto"):
         raise Unreadable(
             f"stage {stage}: a second model runs beside the one that trains"

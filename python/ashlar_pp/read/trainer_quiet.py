@@ -29,7 +29,9 @@ _DATA = r"""
     (eval_)?sample_packing\w* pad_to_\w+ push_dataset_to_hub skip_prepare_dataset
     train_on_inputs train_on_prompt mask_history completion_only_loss
     assistant_only_loss excess_length_strategy min_sample_len truncation_mode
-    dataset_kwargs\.\w+ tokenizer tokenizer_(?!model_max)\w+ use_(fast|slow)_tokenizer
+    conversation_template disable_group_texts dataset_mixer\.\S+ (bos|unk)_token
+    tokens\.\w+ dataset_kwargs\.\w+ tokenizer
+    tokenizer_(?!model_max)\w+ use_(fast|slow)_tokenizer
     add_bos\w* eos_token pad_token label_pad_token_id special_tokens(\.\w+)? tokens
     split_special_tokens skip_special_tokens eot_tokens (chat_|prompt_)?template
     chat_template_\w+ template_(name|file) (chat|prompt)_(format|mode) tool_format
@@ -61,6 +63,7 @@ _RATES = r"""
     warmup lr_scheduler_kwargs\.\w+ weight_decay cosine_(min|constant)_lr_ratio
     embedding_lr_scale (num_)?(train_)?epochs max_steps num_steps
     adam_(beta[s123]?|epsilon2?|eps) max_grad_norm gradient_clip\w* (data_|train_)?seed
+    gamma_beta_ratio
     neftune_noise_alpha label_smoothing desirable_weight undesirable_weight
     average_tokens_across_devices lora_(alpha(_pattern)?|dropout) (peft_)?use_rslora
     loraplus_\w+ lorap_\w+ pissa_\w+ init_(lora_)?weights peft_init_lora_weights

@@ -83,6 +83,8 @@ def _config_file(training: Training) -> pathlib.Path | None:
     for at, word in enumerate(words):
         is_named = at > 0 and words[at - 1] in ("--config", "--config_file", "-c")
         is_loose = not any(w.startswith("-") for w in words[: at + 1]) and at < 2
+        if word.startswith("config="):  # OmegaConf's, as lingua has it
+            is_named, word = True, word.partition("=")[2]
         path = pathlib.Path(training.command.folder, word)
         if (is_named or is_loose) and path.suffix in _FILES:
             if path.is_file():

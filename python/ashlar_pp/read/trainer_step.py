@@ -33,7 +33,7 @@ def read_ranks(v: Values, run: Run) -> None:
     elif checkpoints is None and not is_factory and v.get("reward_funcs", "use_peft"):
         run.unknown.append("gradient_checkpointing: newer releases of TRL turn it on")
     kernel = v.word("attn_implementation", "flash_attn", default="")
-    if v.flag("flash_attention", "use_flash_attn"):
+    if v.flag("flash_attention", "use_flash_attn", "use_flash_attention"):
         kernel = "flash_attention_2"
     kernels = {
         "flash_attention_2": "flash_attention_2",

@@ -22,12 +22,14 @@ WRITTEN = {
 
 REFUSED = {
     f"torchrun sft.py {LLAMA} --finetuning_type lora --freeze_language_model True": "adapters of towers alone",
+    f"torchrun train.py {LLAMA} --stage rm": "a head of one output beside",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4 --quantization_method hqq": "only weights that bitsandbytes packs",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 3": "bitsandbytes packs 4 and 8",
 }
 
 RECIPES = [
+    ({"model_name_or_path": "a/b", "adapter_name_or_path": "c", "export_dir": "d"}, "it writes a model, and trains nothing"),
     ({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "cutoff_len": 4096, "global_batch_size": 32, "cp_size": 2,
       "dist_config": {"name": "fsdp2"}, "peft_config": {"name": "lora", "r": 16}, "quant_config": {"name": "bnb", "quantization_bit": 4}},
      {"batch.sequence": 4096, "batch.micro_batch": 2, "batch.sequences": 32, "batch.micro_batches": None, "layout.sharding": "full",

@@ -15,10 +15,14 @@ WRITTEN = {
         "layout.sharding": "optimizer", "megatron.moe-layer-freq": "([0,1]*12)", "megatron.moe-router-topk": "1",
         "megatron.expert-model-parallel-size": "4"},
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --pp-partition-method 'type:transformer|embedding'": {"layout.ends_as_layers": True},
+    f"deepspeed pretrain_gpt.py {GPT} --deepspeed --zero-stage 1 --checkpoint-activations --recompute-granularity=full "
+    "--recompute-method=uniform": {"megatron.checkpoint-activations": True, "megatron.recompute-granularity": None},
+    f"echo 'from domino.training import pretrain' > pretrain_gpt.py\ndeepspeed pretrain_gpt.py {GPT}": {"program.fact": "tensor-overlap=on"},
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --zero-stage 1 --num-experts 1": {"megatron.num-experts": None},
 }
 
 REFUSED = {
+    f"torchrun tasks/main.py {GPT} --task MNLI": "it trains a classifier",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --mlp-type residual": "another model",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --kd": "of another kind",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --use-bnb-optimizer": "nothing here says",

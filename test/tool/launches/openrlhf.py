@@ -13,9 +13,18 @@ WRITTEN = {
     "--train.batch_size 64 --train.dynamic_batch_enable --train.max_tokens_per_gpu 16384 --ds.zero_stage 3": {"batch.micro_batch": 4},
     "deepspeed --module openrlhf.cli.train_sft --train.batch_size 8 --ds.load_in_4bit --ds.lora.rank 8": {
         "program.frozen_weights": "4-bit,double", "program.lora": "8"},
+    "deepspeed --module openrlhf.cli.train_dpo --train.batch_size 8 --train.micro_batch_size 1 --model.beta 0.1 --ds.zero_stage 3": {
+        "batch.sequences": 16, "batch.micro_batch": 2, "batch.sequence": 512, "program.frozen_forwards": 1, "program.frozen_copy": True,
+        "program.head": None, "unknown": None},
+    "deepspeed --module openrlhf.cli.train_dpo --pretrain a/b --train_batch_size 8 --beta 0.1 --max_len 4096 --lora_rank 8 --bf16": {
+        "batch.sequence": 4096, "batch.micro_batch": 16, "program.lora": "8",
+        "unknown.0": "weights of the reference, a second model in 16 bits"},
+    "deepspeed --module openrlhf.cli.train_rm --train.batch_size 8 --data.max_len 2048 --ds.packing_samples": {
+        "batch.sequences": 16, "batch.micro_batch": 2, "batch.sequence": 2048, "program.head": "1", "program.frozen_forwards": None,
+        "unknown": None},
 }
 
 REFUSED = {
-    "deepspeed --module openrlhf.cli.train_dpo --train.batch_size 8": "a second model",
+    "deepspeed --module openrlhf.cli.train_kto --train_batch_size 8": "a second model",
     "deepspeed --module openrlhf.cli.train_sft --train.batch_size 8 --ds.load_in_4bit": "line 1: --ds.load_in_4bit: weights in 4 bits do not train",
 }

@@ -62,6 +62,7 @@ WRITTEN = {
 REFUSED = {
     "echo '{\"distributed_type\": \"MEGATRON_LM\"}' > a.json\n"
     f"accelerate launch --config_file a.json sft.py {LLAMA}": "Megatron-LM trains in place",
+    f"torchrun own.py {LLAMA} --train_group_size 8 --query_max_len 512": "a query with several passages",
     f"torchrun sft.py {LLAMA} --vision_tower clip": "vision_tower clip: its sizes are known here only of",
     f"torchrun sft.py {LLAMA} --optim adafactor": "--set optim=adamw_torch",
     f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",
@@ -79,6 +80,7 @@ REFUSED = {
 }
 
 RECIPES = [
+    ({"model": {"hidden_dim": 64, "type": "llama"}, "trainer": {"train_batch_size": 8}}, "of no kind that is read here"),
     ({"model_name_or_path": "a/b", "num_generations": 8, "reward_funcs": ["accuracy"], "pass_rate_min": 0.2}, "nothing trains"),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "beta": 0.1, "max_prompt_length": 512}, "--set rl=dpo"),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True},

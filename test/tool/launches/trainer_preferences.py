@@ -16,6 +16,12 @@ WRITTEN = {
     f"torchrun run_dpov2_align.py {LLAMA} --reference_model_name_or_path a/b": {"batch.micro_batch": 4, "program.frozen_forwards": 1},
 }
 
+RECIPES = [
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 512, "beta": 2.0, "gamma_beta_ratio": 0.8, "bf16": True,
+      "dataset_mixer": {"a/b": 1.0}}, {"batch.micro_batch": 4, "program.frozen_forwards": None,
+      "unknown.0": "how ranks share the state, which the launcher says: taken to be --sharding none"}),
+]
+
 REFUSED = {
     f"torchrun reward.py {LLAMA}": "a second model",
     f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
