@@ -216,7 +216,7 @@ def test_what_may_change_the_result(tmp_path, changed, said):
         ({"training.trainer_type": "TRL_GOLD"}, "a teacher runs beside"),
         ({"training.trainer_type": "VERL_GRPO"}, "verl trains"),
         ({"training.trainer_type": "OWN"}, "is not known here"),
-        ({"training.optimizer": "adafactor"}, "--set training.optimizer=adamw_torch"),
+        ({"training.optimizer": "lomo"}, "--set training.optimizer=adamw_torch"),
         ({**LORA, "peft.lora_target_parameters": ["experts"]}, "adapters of experts"),
         ({**LORA, "peft.lora_bias": "all"}, "biases that train"),
         ({**LORA, "peft.q_lora": True, "peft.q_lora_bits": 2}, "packs 4 and 8"),

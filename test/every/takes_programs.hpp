@@ -220,6 +220,16 @@ inline bool held_by_stages(architecture const& model, layout const& l, std::vect
     if (!is_index(s, stages.size())) return false;
   return true;
 }
+inline bool state_of_stage(architecture const& model, layout const& l, stage& s, auto const&...) {
+  return takes::cost::held_by_stage(model, l, s);
+}
+inline bool once_by_stages(question const& q, held_parameters const& /*held*/,
+                           std::vector<stage>& stages, std::vector<int> const& numbers, auto const&...) {
+  if (!takes::cost::passes_of(q, stages)) return false;
+  for (int const s : numbers)
+    if (!is_index(s, stages.size())) return false;
+  return true;
+}
 inline bool sum_of_passes(step_terms& step) {
   step.micro_batches.resize(step.of_stages.size());
   return true;

@@ -121,3 +121,25 @@ TEST_CASE("predict --recompute: what it cannot be is said") {
       {go + scratch_file("none.json", R"({"layers": 3})"), "lacks \"modules\""},
   });
 }
+
+TEST_CASE("predict --recompute: every n-th layer of the model") {
+  std::string const file =
+      scratch_file("every.json", R"({"modules": ["full"], "layers": [0, 4, 8, 12, 16, 20, 24, 28]})");
+  auto const run = [&](std::string const& what) {
+    auto said = predicted_run(dense_run + "--recompute " + what);
+    said.erase("options");
+    return said;
+  };
+  CHECK(run("full:4n") == run(file));
+  CHECK(run("full:4n+1,4n+2,4n+3")["peak_bytes"] < run("full:4n")["peak_bytes"]);
+  CHECK(run("full:2n,2n+1")["step_seconds"] == run("full")["step_seconds"]);
+  CHECK(run("full:40n") == run(scratch_file("first.json", R"({"modules": ["full"], "layers": [0]})")));
+  std::string const written =
+      scratch_file("nth.json", run_tool("predict " + dense_run + "--recompute full:4n --as run").out);
+  CHECK(predicted_run("--run " + written)["step_seconds"] == run("full:4n")["step_seconds"]);
+  all_refused({{"predict " + dense_run + "--recompute full:n", "n-th layers"},
+               {"predict " + dense_run + "--recompute full:0n", "n-th layers"},
+               {"predict " + dense_run + "--recompute full:4n+4", "the first of n-th layers"},
+               {"predict " + dense_run + "--recompute full:4n,3", "'3' names no layers"},
+               {"predict " + dense_run + "--recompute full:4n-1", "'4n-1' names no layers"}});
+}

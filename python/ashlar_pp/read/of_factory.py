@@ -46,8 +46,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         given["deepspeed"] = shares.get("config_file")
     elif name is not None:
         raise Unreadable(f"{path}: dist_config.name {name} is not predicted")
-    if _section(tree, "optim_config", path):
-        raise Unreadable(f"{path}: optim_config: only AdamW's state is counted here")
+    is_of_muon = _is_of_muon(tree, path)
     passed = {*_READ, *_QUIET}
     given.update((key, value) for key, value in tree.items() if key not in passed)
     run = of_arguments(given, path.parent, {})
@@ -60,8 +59,21 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.layout["shard_ranks"] = tree["mp_shard_size"]
     elif tree.get("mp_replicate_size", 1) != 1:
         raise Unreadable(f"{path}: mp_replicate_size without mp_shard_size: say both")
+    if is_of_muon and not run.program.get("lora"):
+        if run.framework:
+            raise Unreadable(f"{path}: muon beside DeepSpeed, which it is not made for")
+        run.program["optimizer"] = "muon,repeated"
     run.unknown.append("the command's stage, which the file leaves open: taken as sft")
     return run
+
+
+def _is_of_muon(tree: Mapping[str, Any], path: pathlib.Path) -> bool:
+    """Each rank gathers a gradient and makes the whole matrix orthogonal; factors of
+    adapters have AdamW (v1/plugins/trainer_plugins/optimizers)."""
+    name = _section(tree, "optim_config", path).get("name", "adamw")
+    if name not in ("muon", "adamw"):
+        raise Unreadable(f"{path}: optim_config.name {name}: its state is not counted")
+    return bool(name == "muon")
 
 
 def _section(

@@ -31,6 +31,16 @@ _SHARDINGS = {
 }
 # Within a node, where no number of replicas is said (scripts/train.py).
 _IN_NODE = {"HYBRID_SHARD": "full", "_HYBRID_SHARD_ZERO2": "gradients"}
+# Blocks that are run again (should_checkpoint_block of olmo/model.py).
+_RECOMPUTED = {
+    "whole_layer": "full",
+    "one_in_two": "full:2n",
+    "one_in_three": "full:3n",
+    "one_in_four": "full:4n",
+    "one_in_eight": "full:8n",
+    "two_in_three": "full:3n+1,3n+2",
+    "three_in_four": "full:4n+1,4n+2,4n+3",
+}
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -71,12 +81,12 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     # Read for HYBRID_SHARD alone (scripts/train.py).
     v.asked.add("fsdp.hybrid_sharding_num_model_replicas")
     kept = v.get("activation_checkpointing")
-    if kept == "whole_layer":
-        run.layout["recompute"] = "full"
+    if kept in _RECOMPUTED:
+        run.layout["recompute"] = _RECOMPUTED[kept]
     elif kept not in (None, False):
         raise Unreadable(
-            f"{path}: activation_checkpointing {kept} recomputes some layers: say them "
-            "to ashlar predict by --recompute"
+            f"{path}: activation_checkpointing {kept} recomputes parts of layers: say "
+            "them to ashlar predict by --recompute"
         )
     precision = v.word("precision", default="amp_bf16")
     kinds = {"amp_bf16": "bf16", "amp_fp16": "fp16", "fp32": "fp32"}

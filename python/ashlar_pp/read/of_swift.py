@@ -43,7 +43,7 @@ _BETWEEN_UPDATES = """
 
 # Unless it is off, each means another step than that of a decoder or of adapters.
 _OTHER_TRAINING = """
-    freeze_parameters freeze_parameters_regex trainable_parameters use_galore
+    freeze_parameters freeze_parameters_regex trainable_parameters
     trainable_parameters_regex
     freeze_llm lisa_activated_layers teacher_model
 """.split()

@@ -33,10 +33,11 @@ from .trainer_adapters import (
     read_saved,
     refuse_unknown,
 )
+from .trainer_optimizer import read_optimizer
 from .trainer_quiet import is_silent
 from .trainer_sharing import read_sharing
 from .trainer_silent import pass_over
-from .trainer_step import read_optimizer, read_precision, read_ranks
+from .trainer_step import read_precision, read_ranks
 from .trainer_weights import read_weights
 from .values import Values, sorted_out
 from .vision_programs import add_parts as add_words_of
@@ -96,9 +97,6 @@ def of_arguments(
         raise Unreadable(
             "fp8, expert_parallel_size: nothing here counts what they take"
         )
-    for key in ("use_badam", "use_galore", "use_apollo", "use_adam_mini", "use_muon"):
-        if v.flag(key):
-            raise Unreadable(f"{key}: only the state of Adam is counted here")
     if v.get("qat.weight_dtype") == "nvfp4":
         raise Unreadable(
             "qat.weight_dtype nvfp4: Axolotl stops, because torchao makes no weights "

@@ -145,8 +145,10 @@ def _read_layout(v: Values, run: Run, path: pathlib.Path) -> None:
     ):
         run.layout["recompute"] = "full"
     name = v.word("train.optimizer.type", "train.optimizer", default="adamw")
-    if name not in ("adamw", "adam", "anyprecision_adamw", "fused_adamw"):
-        raise Unreadable(f"{path}: optimizer {name}: only Adam's state is counted here")
+    if name == "muon":  # of matrices, also of experts (veomni/optim/muon.py)
+        run.program["optimizer"] = "muon,experts"
+    elif name not in ("adamw", "adam", "anyprecision_adamw", "fused_adamw"):
+        raise Unreadable(f"{path}: optimizer {name}: its state is not counted here")
     is_mixed = v.flag(
         a + "fsdp_config.mixed_precision.enable",
         "train.enable_mixed_precision",

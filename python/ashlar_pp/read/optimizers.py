@@ -15,6 +15,18 @@ _ADAM_8_BITS = re.compile(r"adamw?(_bnb|_torch)?_8bit|ao_adamw_8bit|paged_adamw_
 _ADAM_4_BITS = re.compile(r"adamw?(_torch)?_4bit|ao_adamw_4bit")
 # The classes of PyTorch, bitsandbytes and torchao.
 _CLASS = re.compile(r"(Paged)?AdamW?(8bit|4bit|32bit)?")
+# Others with a state of each parameter, by the words of `ashlar predict --optimizer`.
+# schedulefree's keep z in the place of a mean; optimi's is Adam with other steps.
+_OTHERS = {
+    "sgd": re.compile(r"sgd"),
+    "momentum": re.compile(r"schedule_free_sgd"),
+    "lion": re.compile(r"(paged_)?lion_(8|32)bit"),
+    "rmsprop": re.compile(r"rmsprop(_bnb(_(8|32)bit)?)?"),
+    "adagrad": re.compile(r"adagrad"),
+    "ademamix": re.compile(r"(paged_)?ademamix(_(8|32)bit)?"),
+    "adafactor": re.compile(r"adafactor"),
+    "adam": re.compile(r"schedule_free_r?adamw?|stable_adamw"),
+}
 
 
 def add_optimizer(name: str, run: Run) -> bool:
@@ -22,7 +34,12 @@ def add_optimizer(name: str, run: Run) -> bool:
     eight = _ADAM_8_BITS.fullmatch(name)
     four = _ADAM_4_BITS.fullmatch(name)
     if not (eight or four or _ADAM.fullmatch(name)):
-        return False
+        kinds = (kind for kind, names in _OTHERS.items() if names.fullmatch(name))
+        if not (kind := next(kinds, "")):
+            return False
+        eight = re.search("_8bit$", name)
+        if kind != "adam":
+            run.program["optimizer"] = kind
     if four:
         add_fact(run, "first-moment=4-bit,second-moment=4-bit")
         run.notes.append(

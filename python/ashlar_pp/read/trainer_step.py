@@ -1,11 +1,10 @@
-"""How the Trainer's step is computed: ranks, recomputation, formats, the optimizer."""
+"""How the Trainer's step is computed: ranks, recomputation, formats."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from .optimizers import add_optimizer
 from .run_file import Run, Unreadable
 from .trainer_adapters import NO
 from .values import Values
@@ -59,13 +58,3 @@ def read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
     run.program["precision"] = (
         "bf16" if is_bf16 else "fp16" if is_fp16 else said if said != "no" else "fp32"
     )
-
-
-def read_optimizer(v: Values, run: Run) -> None:
-    name = v.word("optim", "optimizer", default="adamw_torch")
-    if not add_optimizer(name, run):
-        raise Unreadable(
-            f"optim {name}: only the state of Adam in 32 or 8 bits is counted here; "
-            "--set optim=adamw_torch (Axolotl: optimizer=adamw_torch) predicts with "
-            "that"
-        )

@@ -12,6 +12,12 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --finetuning_type full --freeze_multi_modal_projector False --freeze_language_model True": {
         "program.freeze": "encoders,embedding,head,layers"},
     f"torchrun sft.py {LLAMA} --finetuning_type full --image_max_pixels 262144": {"program.freeze": "towers"},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --use_galore true --galore_target all --galore_scale 2.0": {
+        "program.optimizer": "galore,16", "unknown": None},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --use_apollo true --apollo_rank 128 --apollo_layerwise true": {
+        "program.optimizer": "apollo,128,layerwise"},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --use_adam_mini true": {"program.optimizer": "adam-mini"},
+    f"torchrun sft.py {LLAMA} --finetuning_type full --use_muon true": {"program.optimizer": "muon"},
     f"torchrun train.py {LLAMA} --stage dpo --pref_loss simpo": {"batch.micro_batch": 4, "unknown": None},
     f"torchrun train.py {LLAMA} --finetuning_type lora --lora_rank 16 --use_dora True": {"program.lora": "16,dora"},
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4": {
@@ -21,6 +27,8 @@ WRITTEN = {
 }
 
 REFUSED = {
+    f"torchrun sft.py {LLAMA} --finetuning_type full --use_badam true": "one block trains at a time",
+    f"torchrun sft.py {LLAMA} --finetuning_type full --use_muon true --fsdp full_shard": "ranks share pieces of them",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --freeze_language_model True": "adapters of towers alone",
     f"torchrun train.py {LLAMA} --stage rm": "a head of one output beside",
     f"torchrun sft.py {LLAMA} --stage dpo --pref_loss kto_pair --num_generations 4": "num_generations",
@@ -44,5 +52,7 @@ RECIPES = [
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "finetuning_type": "freeze", "use_llama_pro": True},
      "every n-th layer"),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "use_kt": True}, "experts on the CPU"),
-    ({"model": "a/b", "model_class": "llm", "optim_config": {"name": "muon"}}, "only AdamW's state"),
+    ({"model": "a/b", "model_class": "llm", "optim_config": {"name": "lion"}}, "its state is not counted"),
+    ({"model": "a/b", "model_class": "llm", "optim_config": {"name": "muon"}, "dist_config": {"name": "fsdp2"}},
+     {"program.optimizer": "muon,repeated", "layout.sharding": "full"}),
 ]

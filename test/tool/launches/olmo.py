@@ -8,6 +8,9 @@ RECIPES = [
     ({"model": OLMO, "global_train_batch_size": 2048, "device_train_microbatch_size": 2, "precision": "amp_bf16", "fsdp": {"precision": "mixed"}},
      {"model.model_type": "olmo2", "model.intermediate_size": 13824, "model.vocab_size": 100352, "layout.sharding": "full",
       "batch.sequences": 2048}),
+    *[({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2, "distributed_strategy": "ddp",
+        "activation_checkpointing": kind}, {"layout.recompute": layers} if layers else "recomputes parts of layers")
+      for kind, layers in (("whole_layer", "full"), ("one_in_four", "full:4n"), ("two_in_three", "full:3n+1,3n+2"), ("fine_grained", None))],
     ({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2, "fsdp": {"sharding_strategy": "HYBRID_SHARD"}},
      "share within a node"),
     ({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2,

@@ -26,6 +26,9 @@ WRITTEN = {
     "swift rlhf --rlhf_type rm --model a/b --max_length 2048 --per_device_train_batch_size 2": {
         "batch.micro_batch": 4, "program.head": "1", "unknown": None},
     "swift sft --task_type seq_cls --num_labels 3 --model a/b --max_length 2048": {"batch.micro_batch": 1, "program.head": "3", "unknown": None},
+    "swift sft --model org/none --max_length 2048 --optimizer muon": {"program.optimizer": "muon", "program.lora": "8"},
+    "swift sft --model org/none --max_length 2048 --tuner_type full --use_galore true --galore_optim_per_parameter true": {
+        "program.optimizer": "galore,128", "program.lora": None},
     "swift sft --model a/b --max_length 2048 --use_dora true --lora_rank 16": {"program.lora": "16,dora,dropout", "unknown": None},
     "swift sft --model a/b --max_length 2048 --use_dora true --lora_dropout 0 --target_modules q_proj v_proj": {"program.lora": "8,dora,q_proj,v_proj"},
     "swift sft --model a/b --max_length 2048 --tuner_type full --freeze_parameters_ratio 0.9": {"program.freeze": "ratio=0.9"},
@@ -57,6 +60,7 @@ WRITTEN = {
 }
 
 REFUSED = {
+    "swift sft --model org/none --tuner_type full --use_galore true --galore_quantization true": "projections in fewer bits",
     "swift rlhf --rlhf_type ppo --model a/b": "rlhf_type ppo: a second model runs",
     "swift sft --model a/b --quant_method hqq --quant_bits 4": "only weights that bitsandbytes packs",
     "megatron sft --model a/b --quant_method bnb --quant_bits 4": "Megatron-Core has no packed weights",

@@ -14,6 +14,13 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": {
         "program.fact": "data-overlap=on,bucket=6553600,first-moment=4-bit,second-moment=4-bit"},
     f"torchrun sft.py {LLAMA} --optim paged_adamw_32bit": {"program.fact": "data-overlap=on,bucket=6553600"},
+    f"torchrun sft.py {LLAMA} --optim paged_lion_8bit": {
+        "program.optimizer": "lion", "program.fact": "data-overlap=on,bucket=6553600,first-moment=8-bit,second-moment=8-bit"},
+    f"torchrun sft.py {LLAMA} --optim sgd --optim_args momentum=0.9": {"program.optimizer": "momentum"},
+    f"torchrun sft.py {LLAMA} --optim sgd": {"program.optimizer": "sgd"},
+    f"torchrun sft.py {LLAMA} --optim schedule_free_adamw": {"program.optimizer": None},
+    f"torchrun sft.py {LLAMA} --optim galore_adamw_layerwise --optim_target_modules '.*(attn|mlp).*' --optim_args rank=64": {
+        "program.optimizer": "galore,64,layerwise", "unknown": None},
     f"torchrun train.py {LLAMA} --use_peft --lora_r 16 --lora_target_modules all-linear --use_dora True": {"program.lora": "16,dora,dropout"},
     f"torchrun sft.py {LLAMA} --lora_r 8 --use_peft False": {"program.lora": None},
     f"torchrun sft.py {LLAMA} --gradient_checkpointing 0": {"layout.recompute": None},
@@ -64,10 +71,14 @@ REFUSED = {
     f"accelerate launch --config_file a.json sft.py {LLAMA}": "Megatron-LM trains in place",
     f"torchrun own.py {LLAMA} --train_group_size 8 --query_max_len 512": "a query with several passages",
     f"torchrun sft.py {LLAMA} --vision_tower clip": "vision_tower clip: its sizes are known here only of",
-    f"torchrun sft.py {LLAMA} --optim adafactor": "--set optim=adamw_torch",
+    f"torchrun sft.py {LLAMA} --optim lomo": "--set optim=adamw_torch",
+    f"torchrun sft.py {LLAMA} --optim grokadamw": "its state is not counted here",
+    f"torchrun sft.py {LLAMA} --optim rmsprop --optim_args centered=true": "its state is not counted here",
+    f"torchrun sft.py {LLAMA} --optim galore_adamw --optim_target_modules q_proj": "only gradients of all matrices of the layers",
+    f"torchrun sft.py {LLAMA} --optim galore_adamw --optim_target_modules all-linear": "only gradients of all matrices of the layers",
+    f"torchrun sft.py {LLAMA} --optim apollo_adamw --optim_target_modules '.*(attn|mlp).*' --optim_args proj=svd": "at random of APOLLO",
     f"torchrun sft.py {LLAMA} --mixture_of_depths convert": "another model",
     f"torchrun sft.py {LLAMA} --load_in_4bit True": "nothing says which adapters train",
-    f"torchrun sft.py {LLAMA} --use_badam true": "use_badam: only the state of Adam",
     f"torchrun sft.py {LLAMA} --train_mode qlora": "train_mode: adapters by a program",
     f"echo 'import torch, colossalai.zero' > gemini.py\ntorchrun gemini.py {LLAMA}": "imports colossalai.zero, which trains",
     f"torchrun own.py {LLAMA} --lora_r 8 --load_in_bits 4": "load_in_bits 4: weights in fewer bits",
@@ -90,7 +101,7 @@ RECIPES = [
 
 
 def check(folder):
-    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim adafactor", "--set", "optim=adamw_torch")
+    run, said = of_script(folder, f"torchrun sft.py {LLAMA} --optim lomo", "--set", "optim=adamw_torch")
     assert run is not None, said
     run, said = of_script(folder, f"torchrun sft.py {LLAMA} --use_lora True", "--set", "lora_r=64", "--set", "lora_target_modules=q_proj,v_proj")
     assert run is not None and run["program"]["lora"] == "64,q_proj,v_proj" and run["layout"]["sharding"] == "none", (run, said)

@@ -13,6 +13,8 @@ RECIPES = [
     ({"model": {"model_path": "a/b"}, "data": {"max_seq_len": 2048}, "train": {"micro_batch_size": 1, "global_batch_size": 8,
       "accelerator": {"ulysses_size": 2, "ep_size": 4, "fsdp_config": {"fsdp_mode": "fsdp2"}}}},
      {"layout.sharding": "full", "layout.context": 2, "layout.expert": 4, "layout.recompute": "full"}),
+    ({"model": {"model_path": "a/b"}, "data": {"max_seq_len": 2048}, "train": {"global_batch_size": 8, "optimizer": {"type": "muon"}}},
+     {"program.optimizer": "muon,experts"}),
     ({"model": {"model_path": "a/b"}, "data": {"data_type": "dpo"}, "train": {"global_batch_size": 8}},
      {"batch.sequences": 8, "batch.micro_batch": 1, "program.frozen_forwards": 1, "program.frozen_copy": True}),
     ({"model": {"model_path": "a/b"}, "data": {"data_type": "dpo"}, "train": {"global_batch_size": 8, "micro_batch_size": 2, "dyn_bsz": False},

@@ -12,6 +12,7 @@
 #include "predict/machines.hpp"
 #include "predict/measured_stages.hpp"
 #include "predict/offload_choice.hpp"
+#include "predict/optimizer_choice.hpp"
 #include "predict/recomputation_choice.hpp"
 #include "predict/schedule_choice.hpp"
 #include "predict/tower_choice.hpp"
@@ -86,10 +87,12 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       "hpZ of ZeRO++")
       ->default_str("");
   command
-      .add_option("--recompute", o.recompute,
-                  "what a backward runs again: none, attention, full; parts of layers as Megatron names "
-                  "them, mlp,layernorm; full:4 in the first 4 layers of each stage; or a file that says "
-                  "it (default: none)")
+      .add_option(
+          "--recompute", o.recompute,
+          "what a backward runs again: none, attention, full; parts of layers as Megatron names "
+          "them, mlp,layernorm; full:4 in the first 4 layers of each stage, full:4n in every 4th of the "
+          "model "
+          "from the first on, full:4n+3 from the fourth on; or a file that says it (default: none)")
       ->type_name("PARTS|FILE");
   command
       .add_option(
@@ -193,6 +196,16 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
       ->type_name("BITS[,WORDS]");
   command
       .add_option(
+          "--optimizer", o.optimizer,
+          "what is kept of each parameter: adam, sgd, momentum, lion, rmsprop, adagrad, ademamix; of "
+          "each "
+          "matrix: muon, with those of experts muon,experts, muon,repeated where each rank that shares "
+          "a matrix takes the whole; adafactor, adam-mini; with a rank "
+          "galore,128 or apollo,128, and galore,128,layerwise where each parameter is updated at once; "
+          "qkv_proj and gate_up_proj behind it where these are one matrix (default: adam)")
+      ->type_name("KIND[,WORDS]");
+  command
+      .add_option(
           "--costs", o.costs,
           "times of each stage's passes in place of the formulas: what `ashlar profile` writes, or "
           "a trace of a step")
@@ -275,6 +288,7 @@ prediction prepare(question_options const& o, described_model model,
   if (is_spread(q.layout.stages)) p.notes.emplace_back(spread_note);
   p.costs = o.costs;
   if (!o.costs.empty()) read_measured_stages(o.costs, q);
+  choose_optimizer(o.optimizer, p);
   return p;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -62,11 +63,36 @@ void add_part(std::string_view given, question& q) {
                                 did_you_mean(name, names), all));
 }
 
+// Names every 4th layer: "4n" from the first on, "4n+3" from the fourth on; with commas, several.
+void read_steps(std::string_view left, question& q) {
+  int const count = q.model.layer_count();
+  std::vector<bool>& these = q.layout.recompute_in.these;
+  these.assign(static_cast<std::size_t>(count), false);
+  while (!left.empty()) {
+    auto const comma = std::min(left.find(','), left.size());
+    std::string_view const word = left.substr(0, comma);
+    left.remove_prefix(std::min(comma + 1, left.size()));
+    auto const n = word.find('n');
+    if (n == word.npos || (n + 1 < word.size() && word[n + 1] != '+'))
+      throw usage_error(fmt::format("'{}' names no layers: every 4th is 4n, or from the fourth on 4n+3",
+                                    word.substr(0, 64)));
+    int const step = number_within<int>("n-th layers", word.substr(0, n), 1, 1'000'000);
+    int const first = n + 1 == word.size() ? 0
+                                           : number_within<int>("the first of n-th layers",
+                                                                word.substr(n + 2), 0, step - 1);
+    for (int i = first; i < count; i += step) these[static_cast<std::size_t>(i)] = true;
+  }
+}
+
 // Reads the parts on the command line, without a file.
 void read_parts(std::string_view text, question& q) {
   if (auto const colon = text.find(':'); colon != text.npos) {
-    q.layout.recompute_in.first =
-        number_within<int>("layers of each stage", text.substr(colon + 1), 0, q.model.layer_count());
+    std::string_view const layers = text.substr(colon + 1);
+    if (layers.find('n') == layers.npos)
+      q.layout.recompute_in.first =
+          number_within<int>("layers of each stage", layers, 0, q.model.layer_count());
+    else
+      read_steps(layers, q);
     text = text.substr(0, colon);
   }
   for (;;) {

@@ -42,7 +42,8 @@ constexpr std::array options_of_program{"precision",
                                         "freeze",
                                         "train-only",
                                         "lora",
-                                        "frozen-weights"};
+                                        "frozen-weights",
+                                        "optimizer"};
 constexpr std::array options_of_layout{
     "tensor",          "pipeline",          "chunks",    "context",
     "expert",          "expert-tensor",     "data",      "sharding",

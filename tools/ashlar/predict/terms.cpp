@@ -258,6 +258,7 @@ option_list options_list(prediction const& p) {
   add("train-only", p.train_only);
   add("lora", p.lora);
   add("frozen-weights", p.frozen_weights);
+  add("optimizer", p.optimizer);
   add("schedule", p.schedule);
   if (q.layout.lanes) add("lanes", word_for(lane_choices, *q.layout.lanes));
   return all;

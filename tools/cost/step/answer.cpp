@@ -119,6 +119,7 @@ interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
   if (q.cluster.has_several_kinds() || q.model.has_measured_layers() || !q.measured.stages.empty()
       || q.model.freezes_any() || q.model.has_encoder() || q.model.has_indexers()
       || !q.model.towers.empty() || q.layout.offload.optimizer
+      || q.model.update.kind != optimizer_kind::adam
       || q.layout.offload.weights != offloaded_weights::none || q.program.frozen_forwards > 0
       || q.program.holds_frozen_copy || !q.model.has_logits())
     return interval_gap::features;

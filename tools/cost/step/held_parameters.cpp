@@ -105,6 +105,7 @@ held_parameters held_by_stage(architecture const& a, layout const& sizes, stage 
   if (s.has_head && !(a.is_tied && s.has_embedding))
     add(head, a.trains_head() ? gradient_kind::all : gradient_kind::inputs, held);
   if (a.alone != updated_alone::none) held_parameters_detail::update_alone(a, sizes, s, held);
+  held.state = state_of_stage(a, sizes, s, held.trained);
   return held;
 }
 

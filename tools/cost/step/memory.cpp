@@ -95,6 +95,15 @@ inline void add_weights_on_host(question const& q, held_parameters const& held, 
   part.parameters = held.packed.scales + (q.layout.offload.optimizer ? 0 : (own - value) * updated);
 }
 
+// Bytes of the optimizer's state on one of the ranks that share it, with `main` for each of the
+// parameters that the rank updates.
+inline double kept_by_optimizer(question const& q, held_parameters const& held, double updated,
+                                double main, double ranks, double expert_ranks) {
+  fact_values const facts = stack_of(q).facts;
+  if (q.model.update.kind == optimizer_kind::adam) return (facts.moment_bytes() + main) * updated;
+  return state_bytes(held.state, facts, ranks, expert_ranks) + main * updated;
+}
+
 // The `copies` of a stage are on different devices of a pipeline, and shard the state together with data
 // ranks. If gradients are sharded beside a pipeline, those of one stage are summed while those of
 // another leave.
@@ -108,18 +117,22 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   part.gathered = value * held.packed.largest;
   if (!s.is_sharded) {
     bool const splits = q.layout.sharding != sharding::none;
-    // With the optimizer's own weights unless values have 32 bits.
-    double const moments = s.facts.moment_bytes() + (value < 4 ? s.facts.main_bytes() : 0);
+    // The optimizer's own weights, unless values have 32 bits.
+    double const main = value < 4 ? s.facts.main_bytes() : 0;
     part.parameters = shard_bytes(q, parameter_bytes(q, s, value), held, 1) + held.packed.scales;
     part.gradients = gradient_bytes(q, s, value) * held.trained.both();
     if (s.sums_in_shards) {
       double const shards = held.trained.dense / ranks + held.trained.expert / expert_ranks;
       part.gradients = min_of(part.gradients, gradient_bytes(q, s, value) * (shards + 2 * needs.summed));
     }
+    if (q.model.update.updates_at_once)
+      part.gradients = gradient_bytes(q, s, value) * held.state.largest;
     part.gradients += value * held.unused.both();
     double const updated =
         held.trained.dense / (splits ? ranks : 1) + held.trained.expert / (splits ? expert_ranks : 1);
-    part.optimizer = leaves ? 0 : moments * updated;
+    part.optimizer = leaves ? 0
+                            : kept_by_optimizer(q, held, updated, main, splits ? ranks : 1,
+                                                splits ? expert_ranks : 1);
     part.host = leaves ? host_bytes(s.facts) * updated : 0;
     return;
   }
@@ -128,7 +141,7 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   double const updated = held.trained.both() / ranks, own = own_weight_bytes(q);
   part.parameters = shard_bytes(q, own, held, ranks) + held.packed.scales;
   part.gradients = own * updated;
-  part.optimizer = s.facts.moment_bytes() * updated;
+  part.optimizer = kept_by_optimizer(q, held, updated, 0, ranks, ranks);
   if (q.layout.weight_ranks > 0) part.parameters += held.gathered_bytes() / q.layout.weight_ranks;
   if (leaves) {
     part.parameters -= (own - value) * updated;

@@ -1,4 +1,5 @@
 #include <ashlar/core/algorithm.hpp>
+#include <ashlar/cost/model/weight_matrices.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/kept.hpp>
@@ -6,6 +7,7 @@
 #include <ashlar/cost/step/once_a_step.hpp>
 
 #include <cmath>
+#include <cstddef>
 
 namespace ashlar::cost {
 
@@ -50,6 +52,32 @@ inline double data_seconds(question const& q, parameter_counts const& held, devi
          + max_of(exposed * gathered, gathers - beside.forward);
 }
 
+// Products of each round: X by its transpose, that by itself, and the sum of both by X.
+inline constexpr int rounds = 5;
+
+inline double orthogonal_seconds(question const& q, stage const& s, constants const& c) {
+  machine const& device = q.cluster.device();
+  double const rate = product_rate(device, number_format::bf16, c);
+  double seconds = 0;
+  auto const add = [&](double m, double n, double k, double count) {
+    seconds += rounds * product_seconds(device, rate, {.m = m, .n = n, .k = k, .count = count}, 2, c);
+  };
+  int const first_trained = q.model.first_trained();
+  for (int i = s.first; i < s.first + s.count; ++i) {
+    if (!q.model.lora.are_any() && q.model.gradients_of(i, first_trained) != gradient_kind::all)
+      continue;
+    for (weight_matrix const& each : weight_matrices(q.model, q.model.at(i))) {
+      if (each.is_expert && !q.model.update.takes_experts) continue;
+      double const count = each.is_expert ? each.count / q.layout.expert : each.count,
+                   narrow = each.shorter(), wide = each.longer();
+      add(narrow, narrow, wide, count);
+      add(narrow, narrow, narrow, count);
+      add(narrow, wide, narrow, count);
+    }
+  }
+  return seconds;
+}
+
 }  // namespace once_detail
 
 once_a_step once_on(question const& q, parameter_counts const& held, device_seconds const& beside,
@@ -80,6 +108,26 @@ once_a_step once_on(question const& q, parameter_counts const& held, device_seco
                           + (away == offloaded_weights::none ? value_bytes(q.program.format) : 0);
     once.optimizer = updated * (copied / host.link + moved / host.memory_bandwidth);
   }
+  return once;
+}
+
+once_a_step once_by_stages(question const& q, held_parameters const& held,
+                           std::vector<stage> const& stages, std::vector<int> const& numbers,
+                           device_seconds const& beside, int copies, constants const& c) {
+  once_a_step once = once_on(q, held.trained, beside, copies, c);
+  if (q.model.update.kind == optimizer_kind::adam) return once;
+  bool const splits = q.layout.sharding != sharding::none;
+  double const ranks = splits ? q.layout.sharing_ranks() * copies : 1,
+               expert_ranks = splits ? q.layout.expert_sharing_ranks() * copies : 1;
+  fact_values const facts = stack_of(q).facts;
+  double const moved =
+      state_bytes(held.state, facts, ranks, expert_ranks)
+      - facts.moment_bytes() * (held.trained.dense / ranks + held.trained.expert / expert_ranks);
+  once.optimizer += 2 * moved / memory_rate(q.cluster.device(), c);
+  if (q.model.update.kind == optimizer_kind::muon)
+    for (int each : numbers)
+      once.optimizer += once_detail::orthogonal_seconds(q, stages[static_cast<std::size_t>(each)], c)
+                        / (q.model.update.is_repeated ? 1 : ranks);
   return once;
 }
 

@@ -78,8 +78,8 @@ step_terms step_of(question const& q, std::vector<stage> const& stages, constant
     double const bubble =
         ends_at_once ? max_of(0.0, last_end - passes) : all_largest - devices[d].largest;
     once_a_step const once =
-        once_on(on.of(static_cast<int>(d)), held_by_stages(q.model, q.layout, stages, here[d]).trained,
-                devices[d], copies, c);
+        once_by_stages(on.of(static_cast<int>(d)), held_by_stages(q.model, q.layout, stages, here[d]),
+                       stages, here[d], devices[d], copies, c);
     double const after = once.data + once.optimizer;
     double const total = ends_at_once ? passes : (passes + bubble) * (1 + lost) + after;
     if (total > most) {

@@ -65,8 +65,8 @@ double least_step_seconds(question const& q, std::vector<stage> const& stages,
       longest = max_of(longest, own + ahead + behind);
     }
     once_a_step const once =
-        once_on(on.of(static_cast<int>(d)), held_by_stages(q.model, q.layout, stages, here[d]).trained,
-                long_passes, copies, c);
+        once_by_stages(on.of(static_cast<int>(d)), held_by_stages(q.model, q.layout, stages, here[d]),
+                       stages, here[d], long_passes, copies, c);
     longest_once = max_of(longest_once, once.data + once.optimizer);
   }
   for (std::size_t s = 0; s < stages.size(); ++s)

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/language.hpp>
 #include <ashlar/cost/model/adapters.hpp>
+#include <ashlar/cost/model/optimizer.hpp>
 #include <ashlar/cost/model/tower.hpp>
 
 #include <cstddef>
@@ -57,6 +58,7 @@ struct architecture {
   updated_alone alone = updated_alone::none;
   bool has_other_gradients = false;
   adapters lora;  // with these, everything else is frozen, but for tables that train beside them
+  optimizer update;
 
   int layer_count() const { return static_cast<int>(layers.size()); }
   // The layer of this number, from 0.

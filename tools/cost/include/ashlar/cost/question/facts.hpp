@@ -160,13 +160,9 @@ struct fact_values {
 
   // Bytes that the optimizer holds of a parameter beside the model's weight, and of its moments.
   double main_bytes() const { return main_weights() == weights_held::bits_32 ? 4 : 2; }
-  double moment_bytes() const {
-    auto const bytes = [&](fact moment) {
-      constexpr std::array of_kinds{4.0, 2.0, 1.0, 0.5 + 4.0 / 128};  // in the order of moment_held
-      return of_kinds[at(moment)];
-    };
-    return bytes(fact::first_moment) + bytes(fact::second_moment);
-  }
+  double mean_bytes() const { return bytes_of(fact::first_moment); }
+  double square_bytes() const { return bytes_of(fact::second_moment); }
+  double moment_bytes() const { return mean_bytes() + square_bytes(); }
 
   // 0 where it is not said.
   double number(fact_number n) const { return numbers[static_cast<std::size_t>(n)]; }
@@ -178,6 +174,12 @@ struct fact_values {
   }
 
   friend constexpr bool operator==(fact_values const&, fact_values const&) = default;
+
+ private:
+  double bytes_of(fact moment) const {
+    constexpr std::array of_kinds{4.0, 2.0, 1.0, 0.5 + 4.0 / 128};  // in the order of moment_held
+    return of_kinds[at(moment)];
+  }
 };
 
 // The facts that a run says, where it says any.

@@ -3,24 +3,13 @@
 
 #include <ashlar/cost/question/question.hpp>
 #include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/step/optimizer_state.hpp>
 #include <ashlar/cost/step/packed_weights.hpp>
+#include <ashlar/cost/step/parameter_counts.hpp>
 
 #include <vector>
 
 namespace ashlar::cost {
-
-// Numbers of parameters, by the ranks that shard them.
-struct parameter_counts {
-  double dense = 0;   // summed over data x context ranks
-  double expert = 0;  // summed over the ranks that hold the same experts
-
-  double both() const { return dense + expert; }
-  // Adds the numbers of another part of the device's model.
-  void add(parameter_counts const& other) {
-    dense += other.dense;
-    expert += other.expert;
-  }
-};
 
 // The parameters of one device.
 struct held_parameters {
@@ -29,6 +18,7 @@ struct held_parameters {
   parameter_counts unused;    // have gradients that no optimizer takes
   parameter_counts backward;  // used by a backward
   packed_weights packed;      // among the frozen ones
+  optimizer_state state;      // of what is updated
 
   // Adds another part of the device's model.
   void add(held_parameters const& other) {
@@ -37,6 +27,7 @@ struct held_parameters {
     unused.add(other.unused);
     backward.add(other.backward);
     packed.add(other.packed);
+    state.add(other.state);
   }
   // Bytes of all weights as they are gathered from shards, in 16 bits or packed.
   double gathered_bytes() const { return 2 * (all.both() - packed.weights) + packed.codes; }
