@@ -11,7 +11,22 @@ _FUSIONS = {
     "apply_rope_fusion": "fused-rotation",
     "bias_activation_fusion": "fused-activation",
 }
+_MOMENTS = {"exp_avg_dtype": "first-moment", "exp_avg_sq_dtype": "second-moment"}
 _SCALES = {"blockwise": "blocks", "tensorwise": "current", "delayed": "delayed"}
+
+
+def add_state(v: Values, run: Run, section: str) -> None:
+    """Formats of the optimizer's state. Beside weights in bf16 it keeps the lower half
+    of those in 32 bits (store_param_remainders, core/optimizer/optimizer_config.py)."""
+    o = section + "optimizer."
+    if not v.flag(o + "use_precision_aware_optimizer"):
+        return
+    if run.program["precision"] != "fp16" and not v.flag(o + "optimizer_cpu_offload"):
+        add_fact(run, "main-weights=rest")
+    for name, fact in _MOMENTS.items():
+        word = v.word(o + name, default="fp32")
+        if "32" not in word:
+            add_fact(run, f"{fact}={'8' if '8' in word else '16'}-bit")
 
 
 def add_facts(v: Values, run: Run, section: str) -> None:

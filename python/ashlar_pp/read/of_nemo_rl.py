@@ -12,11 +12,12 @@ from .adapters import lora_words
 from .inherited import inherited
 from .local_models import local_model
 from .megatron_ranks import megatron_ranks
-from .nemo_rl_facts import add_facts
+from .nemo_rl_facts import add_facts, add_state
+from .nemo_rl_quiet import is_silent
 from .optimizers import add_fact
 from .preferences import double_batch
 from .run_file import Run, Unreadable, add_frozen_towers
-from .values import Values, packed, sorted_out
+from .values import Values, packed
 
 READS = "NeMo RL"
 
@@ -35,30 +36,6 @@ _BITS = {
     "torch.float16": "16-bit",
     "torch.bfloat16": "16-bit",
 }
-_QUIET = """
-    checkpointing. logger. data. data_plane. env. eval. cluster. grpo. dpo. sft. rm.
-    ppo. loss_fn. value_loss_fn. async_rl. reward_penalties. generation. tokenizer.
-    policy.tokenizer. policy.generation policy.scheduler policy.logprob_
-    policy.max_grad_norm policy.make_sequence policy.offload_optimizer_for_logprob
-    policy.refit policy.optimizer. policy.quant_ policy.router_replay
-    policy.sequence_packing policy.dynamic_batching policy.draft.
-    policy.reward_model_cfg policy.dtensor_cfg._v2 policy.dtensor_cfg.env_vars
-    policy.dtensor_cfg.clear_cache value. policy.dtensor_cfg.lora_cfg.
-    policy.dtensor_cfg.defer policy.megatron_cfg.scheduler policy.megatron_cfg.env_vars
-    policy.megatron_cfg.checkpoint policy.megatron_cfg.peft. policy.megatron_cfg.moe_
-    policy.megatron_cfg.optimizer. policy.megatron_cfg.distributed_data_parallel_config.
-    policy.megatron_cfg.empty policy.megatron_cfg.force policy.megatron_cfg.pipeline_dt
-    policy.megatron_cfg.converter policy.megatron_cfg.use_gloo
-    policy.megatron_cfg.track_moe policy.megatron_cfg.fused_linear
-    policy.megatron_cfg.mtp_ policy.megatron_cfg.clear policy.megatron_cfg.recompute_
-    policy.megatron_cfg.cuda_graph_warmup policy.megatron_cfg.cuda_graph_modules
-    policy.megatron_cfg.fp8_cfg. policy.megatron_cfg.bias_activation_fusion
-    policy.megatron_cfg.apply_rope_fusion policy.megatron_cfg.attention_backend
-    policy.megatron_cfg.gradient_accumulation_fusion policy.train_iters
-    policy.hf_config_overrides.max_position policy.hf_config_overrides.rope_
-    policy.hf_config_overrides.router_aux
-    policy.hf_config_overrides.text_config.router_aux
-""".split()
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -110,8 +87,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.unknown.append("policy.is_vlm: what images add")
     prefix = _D if is_megatron else _M
     rest = [key for key in v.rest() if not key.startswith(prefix)]
-    run.not_read, unknown = sorted_out(rest, _QUIET)
-    run.unknown.extend(unknown)
+    run.not_read = [key for key in rest if is_silent(key)]
+    run.unknown.extend(key for key in rest if not is_silent(key))
     return run
 
 
@@ -271,6 +248,7 @@ def _read_megatron(v: Values, run: Run) -> None:
             f"{_M}optimizer.optimizer {kind}: only Adam's state is counted"
         )
     _add_adapters(v, run, _M + "peft.")
+    add_state(v, run, _M)
     add_facts(v, run, _M)
 
 

@@ -31,7 +31,7 @@ _QUIET = """
     training.profiler. training.telemetry. training.empty_device training.nccl_
     training.label_ignore training.ddp_ training.full_determinism
     peft.lora_alpha peft.lora_dropout peft.lora_init peft.lora_task peft.peft_save_mode
-    peft.lora_exclude_modules fsdp.backward_prefetch fsdp.forward_prefetch
+    fsdp.backward_prefetch fsdp.forward_prefetch
     fsdp.use_orig_params fsdp.state_dict_type fsdp.sync_module_states
     fsdp.transformer_layer_cls fsdp.min_num_params deepspeed.
 """.split()

@@ -23,8 +23,9 @@ from .preferences import (
 )
 from .run_file import Run, Unreadable, add_frozen_towers
 from .trainer_adapters import read_saved
+from .trainer_quiet import is_silent
 from .trainer_run import accelerate_of
-from .values import Values, found, read_file
+from .values import Values, alternatives, found, read_file
 
 READS = "ms-swift"
 
@@ -62,17 +63,26 @@ _OTHER_TUNERS = {
 # These say that a model has a head of its own.
 _OF_HEADS = ("task_type", "num_labels", "reward_model", "process_reward_model")
 
-# Words of `megatron sft` that change no step.
-_QUIET = """
-    save merge_lora dataset split_dataset cached_dataset num_train_epochs finetune
-    dataloader output_dir eval_ val_ model_author model_name lr min_lr no_save no_load
-    num_workers dataset_num packing streaming shuffle load_from_cache add_version log_
-    logging create_checkpoint lora_alpha lora_dropout report_to wandb tensorboard train_
-    system template agent_template loss_scale truncation load_safetensors mcore_
-    padding_free use_hf hub_ attention_backend swanlab manual_gc seed clip_grad weight_
-    adam_ check_model no_initialization max_epochs lazy_tokenize train_dataset_ strict
-    bridge_backend
-""".split()
+# Words of its own that change no step, beside those of the Trainer: files, how texts
+# become tokens, generation for evaluation, checkpoints.
+_SILENT = alternatives(
+    r"""
+    acc_strategy add_version agent_template bridge_backend (cached_)?(val_)?dataset\w*
+    check_model columns create_checkpoint_symlink custom_(dataset_info|register_path)
+    download_mode finetune ignore_args_error interleave_prob lazy_tokenize load_args
+    load_data_args load_safetensors local_repo_path loss_scale max_epochs max_shard_size
+    mcore_\w+ model_(author|name|type) no_(save|load)_\w+ no_initialization num_workers
+    padding_free padding_side packing_num_proc response_prefix safe_serialization
+    stop_words stopping_strategy stream template_backend tensorboard_\w+
+    train_dataloader_shuffle train_dataset_\w+ truncation_strategy use_chat_template
+    use_hf add_non_thinking_prefix
+    """
+)
+# Megatron-LM's own names of what changes no step either.
+_SILENT_MEGATRON = alternatives(
+    r"adam_\w+ clip_grad log_\w+ lr min_lr lr_\w+ manual_gc\w* train_iters"
+    r" weight_decay\w* eval_\w+"
+)
 
 
 def is_for(training: Training) -> bool:
@@ -204,8 +214,10 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
         "gradient_accumulation_steps", str(max(1, -(-16 // (each * ranks))))
     )
     name = given["model_name_or_path"] = str(given.pop("model", ""))
-    for key in ("model_author", "model_name", "model_type"):
-        given.pop(key, None)
+    passed = [key for key in given if _SILENT.fullmatch(key)]
+    for key in passed:
+        del given[key]
+    _read_packed_length(given)
     if "attn_impl" in given:
         given["attn_implementation"] = {"flash_attn": "flash_attention_2"}.get(
             given["attn_impl"], given.pop("attn_impl")
@@ -214,6 +226,7 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
     run = of_arguments(
         given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
+    run.not_read.extend(passed)
     _add_frozen(run, lora, frozen, name)
     if float(share) > 0 and not run.program.get("lora"):
         run.program["freeze"] = f"ratio={share}"
@@ -223,6 +236,13 @@ def _of_trainer(given: dict[str, Any], training: Training) -> Run:
         )
     _note_ranks(run, training)
     return run
+
+
+def _read_packed_length(given: dict[str, Any]) -> None:
+    """Packed sequences may be longer than their samples (arguments/base_args)."""
+    longer = given.pop("packing_length", None)
+    if longer and given.get("packing") == "true":
+        given["max_length"] = longer
 
 
 def _read_fsdp(given: dict[str, Any], folder: pathlib.Path) -> None:
@@ -265,8 +285,9 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
         "global-batch-size": "16",
         "recompute-granularity": "selective",
         "use-distributed-optimizer": True,
-        "bf16" if dtype == "bfloat16" else "fp16": True,
     }
+    if "bf16" not in given and "fp16" not in given:
+        values["bf16" if dtype == "bfloat16" else "fp16"] = True
     kind = preference_of(given, "")
     heads = {k: given.pop(k) for k in _OF_HEADS if k in given}
     is_of_pairs = read_head(Values(heads, "--task_type"), run)
@@ -279,12 +300,14 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
         for name in [key for key in given if key.startswith(tuple(OF_GENERATION))]:
             run.not_read.append("--" + name)
             del given[name]
+    _read_packed_length(given)
     if "max_length" in given:
         values["seq-length"] = given.pop("max_length")
     for name in ("beta", "loss_type", "rpo_alpha", "rlhf_type", "ref_model"):
         given.pop(name, None)
     for key, value in given.items():
-        if any(key.startswith(quiet) for quiet in _QUIET):
+        is_own = _SILENT.fullmatch(key) or _SILENT_MEGATRON.fullmatch(key)
+        if is_own or is_silent(key):
             run.not_read.append("--" + key)
             continue
         hyphened = "--" + key.replace("_", "-")

@@ -11,32 +11,14 @@ from .adapters import lora_words
 from .launchers import Training
 from .local_models import local_model
 from .megatron_ranks import megatron_ranks
+from .optimizers import add_optimizer
 from .run_file import Run, Unreadable
-from .values import Values, packed, parsed, sorted_out
+from .values import Values, packed, parsed
 from .verl_config import composed
+from .verl_quiet import is_silent
 
 READS = "verl"
 
-_QUIET = """
-    data. algorithm. trainer. reward critic. actor_rollout_ref.rollout.
-    actor_rollout_ref.ref. actor_rollout_ref.actor.optim. actor_rollout_ref.actor.kl
-    actor_rollout_ref.actor.use_kl actor_rollout_ref.actor.clip custom_reward ray_
-    actor_rollout_ref.actor.entropy actor_rollout_ref.actor.loss
-    actor_rollout_ref.actor.grad actor_rollout_ref.actor.policy_loss
-    actor_rollout_ref.actor.ppo_epochs global_profiler
-    actor_rollout_ref.model.use_remove_padding actor_rollout_ref.model.trust
-    actor_rollout_ref.nccl actor_rollout_ref.actor.shuffle
-    actor_rollout_ref.actor.checkpoint reward_model.
-    actor_rollout_ref.actor.fsdp_config.wrap actor_rollout_ref.hybrid_engine
-    actor_rollout_ref.actor.profiler actor_rollout_ref.model.external
-    actor_rollout_ref.model.custom actor_rollout_ref.model.use_fused
-    actor_rollout_ref.model.override_config.attn
-    actor_rollout_ref.actor.megatron.seed
-    actor_rollout_ref.actor.megatron.use_mbridge
-    actor_rollout_ref.actor.megatron.use_dist
-    actor_rollout_ref.actor.megatron.vanilla actor_rollout_ref.actor.megatron.dist
-    model_engine
-""".split()
 _ACTOR = "actor_rollout_ref.actor."
 
 
@@ -65,8 +47,9 @@ def read(training: Training) -> Run:
     whole = composed(config, words)
     if whole is not None:
         return of_values(Values(whole, "verl's configuration"), folder, set(tree))
-    if "megatron" in config:
-        tree.setdefault(_ACTOR + "strategy", "megatron")
+    engine = "megatron" if "megatron" in config else tree.get("model_engine", "dp")
+    if engine != "dp":
+        tree.setdefault(_ACTOR + "strategy", engine)
     run = of_values(Values(tree, "verl's configuration"), folder)
     run.notes.append("what the words leave open is as in verl 0.7, which is not here")
     return run
@@ -146,15 +129,48 @@ def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> 
         run.batch["micro_batch"] = v.number(
             _ACTOR + "ppo_micro_batch_size_per_gpu", _ACTOR + "micro_batch_size_per_gpu"
         )
-    if v.word(_ACTOR + "strategy", default="fsdp") == "megatron":
+    strategy = v.word(_ACTOR + "strategy", default="fsdp")
+    if strategy == "megatron":
         _read_megatron(v, run)
-    else:
+    elif strategy in ("fsdp", "fsdp2"):
         _read_fsdp(v, run)
+    else:
+        raise Unreadable(
+            f"{_ACTOR}strategy {strategy}: fsdp, fsdp2 and megatron are read"
+        )
+    _read_optimizer(v, run)
+    kernel = v.word(model + "override_config.attn_implementation")
+    if kernel in _KERNELS:
+        run.program["attention"] = _KERNELS[kernel]
+    elif kernel:
+        run.unknown.append(f"{model}override_config.attn_implementation {kernel}")
     run.program.setdefault("precision", "bf16")
     rest = [key for key in v.rest() if said is None or key in said]
-    run.not_read, unknown = sorted_out(rest, _QUIET)
-    run.unknown.extend(unknown)
+    run.not_read = [key for key in rest if is_silent(key)]
+    run.unknown.extend(key for key in rest if not is_silent(key))
     return run
+
+
+_KERNELS = {
+    "flash_attention_2": "flash_attention_2",
+    "flash_attention_3": "flash_attention_3",
+    "sdpa": "sdpa",
+    "eager": "unfused",
+}
+
+
+def _read_optimizer(v: Values, run: Run) -> None:
+    """Adam of PyTorch or of Megatron-Core, or of bitsandbytes in 8 bits. What else they
+    are told is listed (workers/config/optimizer.py)."""
+    name = v.word(_ACTOR + "optim.optimizer", default="adam").lower()
+    place = v.word(_ACTOR + "optim.optimizer_impl", default="torch.optim")
+    own = {"bitsandbytes.optim": "adamw8bit", "torchao.optim": "adamw8bit"}
+    if place in own and name == own[place]:
+        add_optimizer("adamw_8bit", run)
+    elif place != "torch.optim" or name not in ("adam", "adamw"):
+        raise Unreadable(
+            f"{_ACTOR}optim.optimizer {name} of {place}: only Adam's state is counted"
+        )
 
 
 def _data_ranks(v: Values) -> tuple[int, int]:
@@ -183,7 +199,8 @@ def _read_fsdp(v: Values, run: Run) -> None:
         _ACTOR + "fsdp_config.ulysses_sequence_parallel_size",
         default=1,
     )
-    run.layout = {"sharding": "full", "context": context}
+    keeps = not v.flag(_ACTOR + "fsdp_config.reshard_after_forward", default=True)
+    run.layout = {"sharding": "gradients" if keeps else "full", "context": context}
     size = v.get(_ACTOR + "fsdp_config.fsdp_size")
     if isinstance(size, int) and size > 0:
         run.layout["shard_ranks"] = size
@@ -210,7 +227,10 @@ def _read_fsdp(v: Values, run: Run) -> None:
 
 def _read_megatron(v: Values, run: Run) -> None:
     m = _ACTOR + "megatron."
-    run.layout = {**megatron_ranks(v, m), "sharding": "optimizer"}
+    shares = v.flag(m + "use_distributed_optimizer", default=True)
+    run.layout = {**megatron_ranks(v, m), "sharding": "optimizer" if shares else "none"}
+    if not v.flag(m + "sequence_parallel", default=True) and run.layout["tensor"] > 1:
+        run.program["sequence_parallel"] = "off"
     chunks = v.get(m + "virtual_pipeline_model_parallel_size")
     if isinstance(chunks, int) and chunks > 1:
         run.layout["chunks"] = chunks
@@ -228,6 +248,10 @@ def _read_megatron(v: Values, run: Run) -> None:
     elif how == "selective":
         parts = v.get(o + "recompute_modules") or ["core_attn"]
         run.layout["recompute"] = ",".join(parts)
+    elif how:
+        raise Unreadable(
+            f"{o}recompute_granularity {how}: there are full and selective"
+        )
     for part in ("param_offload", "grad_offload", "optimizer_offload"):
         if v.flag(m + part):
             run.notes.append(f"{part}: between steps, which is not in the step")

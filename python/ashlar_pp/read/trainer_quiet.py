@@ -71,12 +71,12 @@ _RATES = r"""
 # How processes find each other, and how files of a model are found and loaded.
 _PLACES = r"""
     local_rank ddp_(timeout|find_unused_parameters|broadcast_buffers|static_graph)
-    main_\w+ rdzv_\w+ master_(addr|port) machine_rank same_network enable_cpu_affinity
-    compute_environment log_on_each_node save_on_each_node tpu_num_cores ray_scope
-    trust_remote_code cache_dir model_revision revision_of_model low_cpu_mem_usage
-    base_model_config type_of_model processor_type offload_folder train_from_scratch
-    fsdp_final_state_dict_type is_(falcon|llama|mistral|qwen)_derived_model
-    mean_resizing_embeddings fp16_opt_level
+    main_(process_\w+|training_function|port) rdzv_\w+ master_(addr|port) machine_rank
+    same_network enable_cpu_affinity compute_environment log_on_each_node
+    save_on_each_node tpu_num_cores ray_scope trust_remote_code cache_dir model_revision
+    revision_of_model low_cpu_mem_usage base_model_config type_of_model processor_type
+    offload_folder train_from_scratch fsdp_final_state_dict_type
+    is_(falcon|llama|mistral|qwen)_derived_model mean_resizing_embeddings fp16_opt_level
     gradient_checkpointing_kwargs(\.use_reentrant)? use_reentrant_gc infer_backend
     infer_dtype
 """

@@ -23,6 +23,10 @@ WRITTEN = {
     "megatron sft --model org/none --max_length 2048 --tensor_model_parallel_size 2 --sequence_parallel true --moe_grouped_gemm true": {
         "megatron.tensor-model-parallel-size": "2", "megatron.sequence-parallel": True, "megatron.seq-length": "2048",
         "megatron.global-batch-size": "16", "megatron.recompute-granularity": "selective"},
+    "swift sft --model a/b --max_length 2048 --packing true --packing_length 8192 --lazy_tokenize true": {
+        "batch.sequence": 8192, "unknown": None},
+    "megatron sft --model a/b --max_length 2048 --packing true --packing_length 8192 --attention_backend unfused --fp16 true": {
+        "megatron.seq-length": "8192", "megatron.attention-backend": "unfused", "megatron.bf16": None, "unknown": None},
     "swift rlhf --rlhf_type rm --model a/b --max_length 2048 --per_device_train_batch_size 2": {
         "batch.micro_batch": 4, "program.head": "1", "unknown": None},
     "swift sft --task_type seq_cls --num_labels 3 --model a/b --max_length 2048": {"batch.micro_batch": 1, "program.head": "3", "unknown": None},

@@ -1,5 +1,7 @@
 """verl."""
 
+PPO = ("python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a/b data.train_files=c actor_rollout_ref.actor.optim.lr=1e-6 "
+       "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.rollout.tensor_model_parallel_size=2 ")
 ACTOR = "actor_rollout_ref.actor."
 ONE = f"python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a {ACTOR}ppo_micro_batch_size_per_gpu=1"
 MIXED = f"{ACTOR}fsdp_config.mixed_precision."
@@ -8,9 +10,21 @@ WRITTEN = {
     f"{ONE} +{MIXED}param_dtype=bf16 +{MIXED}reduce_dtype=fp32 +{MIXED}buffer_dtype=fp32": {"program.precision": "bf16", "unknown": None},
     f"{ONE} +{MIXED}param_dtype=float32 +{MIXED}reduce_dtype=bfloat16": {
         "program.precision": "fp32", "unknown.0": f"{MIXED}reduce_dtype: gradients are summed in 16 bits"},
+    f"{PPO} {ACTOR}fsdp_config.reshard_after_forward=False": {"layout.sharding": "gradients", "unknown": None},
+    f"{PPO} {ACTOR}optim.optimizer=AdamW8bit {ACTOR}optim.optimizer_impl=bitsandbytes.optim": {
+        "program.fact": "first-moment=8-bit,second-moment=8-bit", "unknown": None},
+    f"{PPO} {ACTOR}entropy_coeff=0.001 actor_rollout_ref.model.use_fused_kernels=True {ACTOR}checkpointing_own=1": {
+        "unknown": [f"{ACTOR}entropy_coeff", "actor_rollout_ref.model.use_fused_kernels", f"{ACTOR}checkpointing_own"]},
+    f"{PPO} model_engine=megatron {ACTOR}megatron.tensor_model_parallel_size=2 {ACTOR}megatron.sequence_parallel=False "
+    f"{ACTOR}megatron.use_distributed_optimizer=False +{ACTOR}optim.override_optimizer_config.optimizer_offload_fraction=1": {
+        "layout.sharding": "none", "layout.tensor": 2, "program.sequence_parallel": "off",
+        "unknown": [f"{ACTOR}optim.override_optimizer_config.optimizer_offload_fraction"]},
+    f"{PPO} actor_rollout_ref.model.override_config.attn_implementation=eager": {"program.attention": "unfused"},
 }
 
 REFUSED = {
+    f"{PPO} model_engine=veomni": "fsdp, fsdp2 and megatron are read",
+    f"{PPO} {ACTOR}optim.optimizer=muon": "only Adam's state is counted",
     "python -m verl.trainer.main_generation data.path=a": "it generates",
     "python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a actor_rollout_ref.model.lora_adapter_path=b": "lora_rank=RANK",
 }
