@@ -235,12 +235,23 @@ def _add_packed(v: Values, run: Run) -> None:
         v.get(f"peft.bnb_4bit_{key}")
 
 
+# Modules of transformers: towers with what leads from them to the decoder, as those of
+# Qwen and Phi, or without.
+_TOWERS = {
+    "visual": "towers",
+    "vision_embed_tokens": "towers",
+    "vision_tower": "encoders",
+    "vision_model": "encoders",
+    "multi_modal_projector": "aligners",
+}
+
+
 def _add_frozen(v: Values, run: Run) -> None:
     """Towers of models of images."""
     names = v.get("model.freeze_layers") or []
-    whole = ("visual", "model.visual")  # with what leads to the decoder: Qwen's
-    if names and all(name in whole for name in names):
-        run.program["freeze"] = "towers"
+    parts = [_TOWERS.get(name.removeprefix("model."), "") for name in names]
+    if parts and all(parts):
+        run.program["freeze"] = ",".join(dict.fromkeys(parts))
     elif names:
         run.unknown.append(f"model.freeze_layers {' '.join(names)}")
     sees = "vision" in v.word("data.train.collator_name")

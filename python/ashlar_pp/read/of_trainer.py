@@ -93,9 +93,11 @@ def of_arguments(
     for key in ("pipeline_model_parallel_size", "tensor_model_parallel_size"):
         if v.number(key, default=1) > 1:
             raise Unreadable(f"{key}: Megatron-Core trains in place of the Trainer")
-    if v.get("fp8") not in NO or v.number("expert_parallel_size", default=1) > 1:
+    if v.get("fp8") not in NO:
+        raise Unreadable("fp8: nothing here counts what it takes beside the Trainer")
+    if v.number("expert_parallel_size", default=1) > 1:
         raise Unreadable(
-            "fp8, expert_parallel_size: nothing here counts what they take"
+            "expert_parallel_size: nothing here counts expert ranks of the Trainer"
         )
     if v.get("qat.weight_dtype") == "nvfp4":
         raise Unreadable(
