@@ -69,8 +69,11 @@ def _handed_on(one: Training | None) -> Training | None:
     words = list(one.arguments)
     inner = words[len(words) - words[::-1].index("--") :]
     at = [i for i, word in enumerate(inner) if is_started(os.path.basename(word))]
-    if not at:
-        return one
+    if not at:  # `uv run program.py`
+        at = [i for i, word in enumerate(inner) if word.endswith(".py")]
+        if not at:
+            return one
+        inner.insert(at[0], "python")
     outer = (*one.command.within, (one.program, *one.arguments))
     last = Command(
         tuple(inner[at[0] :]), one.command.folder, one.command.environment, outer

@@ -7,6 +7,7 @@ RECORDED = {
     "cd /no/such/folder && torchrun a.py y": ["a.py y"],
     "set -e\nD=`cat /no/such/file`\ncat run.sh > o\nE=$(cat run.sh | wc -l)\ntorchrun a.py $D $E": ["a.py 5"],
     "echo N=4 > own.sh\nsource ./own.sh\ntorchrun a.py $N": ["a.py 4"],
+    "uv run submit.py -- source a.sh \\&\\& uv run a.py --b 1": ["a.py --b 1"],
     "python submit.py --gpus 8 -- accelerate launch --num_processes 8 a.py --b 1": ["a.py --b 1"],
     "gantry run --task-name a.sh --gpus 8 -- /bin/bash -c \"cd a; torchrun --nnodes 2 a.py x\"": ["a.py x"],
     'A="<some dir>"\ntorchrun a.py --save $A/b': ["a.py --save <some_dir>/b"],
