@@ -160,3 +160,35 @@ data_parallel_shard_degree = -1
        "lacks --hidden-size"},
   });
 }
+
+TEST_CASE("predict --run: a run comes to the parameters that its program's own module has") {
+  auto const counted = [](char const* name, long long all, long long trained, char const* program) {
+    std::string const start = R"({"format": "ashlar-run", "version": 1, "model": "llama2-7b", )"
+                              R"("cluster": "8xH100", "batch": {"sequence": 512, "micro_batches": 2}, )";
+    return scratch_file(name, start + R"("program": {)" + program + R"(}, "counted": {"parameters": )"
+                                  + std::to_string(all) + R"(, "trained": )" + std::to_string(trained)
+                                  + "}}");
+  };
+  constexpr long long all = 6'738'415'616;
+  std::string const same = run_tool("predict --run " + counted("same.json", all, all, "")).out;
+  CHECK(same.find("6.738 billion parameters") != std::string::npos);
+  CHECK(same.find("counted here") == std::string::npos);
+  std::string const norms = run_tool("predict --run " + counted("norms.json", all, all - 4096, "")).out;
+  CHECK(norms.find("has 6738411520 parameters that train, and 6738415616 are counted here")
+        != std::string::npos);
+  // Adapters of rank 8 beside q_proj and v_proj: 32 layers x 2 x 8 x (4096 + 4096).
+  constexpr long long adapters = 32LL * 2 * 8 * 8192;
+  char const* const lora = R"("lora": "8,q_proj,v_proj")";
+  std::string const alone = counted("alone.json", all, adapters, lora);
+  std::string const text = run_tool("predict --run " + alone).out;
+  CHECK(text.find("of adapters of rank 8") != std::string::npos);
+  CHECK(text.find("counted here") == std::string::npos);
+  all_refused(
+      {{"predict --run " + counted("whole.json", all, all, lora),
+        "the program's module has 6738415616 parameters that train, and 4194304 are counted here"},
+       {"predict --run " + counted("other.json", all + all / 100, adapters, lora),
+        "the program's module has 6805799772 parameters, and 6738415616 are counted here"},
+       {"predict --run " + counted("none.json", -1, adapters, lora), "parameters"}});
+  // Options on the command line make another training.
+  CHECK(run_tool("predict --lora 16 --run " + alone).code == 0);
+}

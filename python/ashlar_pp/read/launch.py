@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 
-from . import recorder
+from . import of_program, recorder
 from .frameworks import run_of
 from .launchers import Training, trainings_of
 from .names import why_nothing_trains
@@ -54,6 +54,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_set(parser)
     parser.add_argument(
+        "--run-program",
+        action="store_true",
+        help="run the program, too, up to its training, and read the objects that it "
+        "makes: for programs with words of their own over the Trainer of transformers",
+    )
+    parser.add_argument(
         "--model", default="", help="as ashlar predict takes it, for the script's own"
     )
     parser.add_argument(
@@ -68,9 +74,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Runs the script and writes the run; returns the exit code."""
-    print(said_before(asked.command, asked.timeout), file=sys.stderr)
+    said = said_before(asked.command, asked.timeout, asked.run_program)
+    print(said, file=sys.stderr)
     if asked.only_print:
         return 0
+    training = None
     try:
         recording = record(
             asked.command,
@@ -81,8 +89,11 @@ def run(asked: argparse.Namespace) -> int:
         training = with_words(chosen(recording, asked.choose, asked.command), asked.set)
         training = without_words(training, asked.ignore)
         training = dataclasses.replace(training, model=asked.model)
-        made = run_of(training)
-        if asked.model:
+        if asked.run_program:
+            made = of_program.read(training, asked.nodes, asked.devices, asked.timeout)
+        else:
+            made = run_of(training)
+        if asked.model and not asked.run_program:
             made.model = asked.model
         _finish(made, recording, training, asked.device)
     except Lacking as error:
@@ -97,12 +108,18 @@ def run(asked: argparse.Namespace) -> int:
         flag = error.flag if isinstance(error, Unreadable) else ""
         line = line_of(flag, asked.command)
         print(f"error: {f'line {line}: ' if line else ''}{error}", file=sys.stderr)
+        if training and not asked.run_program and of_program.is_here(training):
+            print(
+                f"--run-program runs {training.name} up to its training, and reads the "
+                "objects that it makes.",
+                file=sys.stderr,
+            )
         return 1
     write(made, asked.output)
     return 0
 
 
-def said_before(command: list[str], seconds: float) -> str:
+def said_before(command: list[str], seconds: float, runs_program: bool = False) -> str:
     """What will run, and how."""
     network = "without a network" if no_network() else "with this machine's network"
     lines = [
@@ -112,6 +129,11 @@ def said_before(command: list[str], seconds: float) -> str:
         "  run: " + " ".join(HARMLESS) + ", sums of `python -c` without packages",
         "  not run: everything else",
     ]
+    if runs_program:
+        lines.append(
+            "  then run, likewise: the program that it starts, up to its training, "
+            "without weights"
+        )
     for word in command:
         if word.endswith((".sh", ".slurm", ".sbatch")) and pathlib.Path(word).is_file():
             found = _named_commands(pathlib.Path(word))

@@ -47,7 +47,7 @@ READS = "the Trainer of transformers, TRL, LLaMA-Factory, Axolotl"
 
 # In the order in which they are looked for: the Trainer's, Axolotl's, others'.
 MICRO = ("per_device_train_batch_size", "micro_batch_size", "per_gpu_train_batch_size")
-_LENGTH = (
+LENGTHS = (
     "max_seq_length",
     "max_length",
     "model_max_length",
@@ -147,11 +147,11 @@ def of_arguments(
                 f"the {'decoder' if is_of_llava else 'model'} is {name}, which is not "
                 "on this machine: give --model to ashlar predict"
             )
-    length = v.get(*_LENGTH)
+    length = v.get(*LENGTHS)
     if is_of_rewards(kind):
         add_length(v, run)
     elif length is not None and "sequence" not in run.batch:
-        run.batch["sequence"] = v.number(*_LENGTH)
+        run.batch["sequence"] = v.number(*LENGTHS)
     run.notes.append("all sequences are taken to be of full length")
     micro = v.number(*MICRO, default=8 if not v.get("deepspeed_config") else 0)
     steps = v.get("gradient_accumulation_steps")

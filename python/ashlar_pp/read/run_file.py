@@ -31,7 +31,8 @@ class Run:
     none. `batch`, `layout` and `program` have the options of `ashlar predict`, with
     underscores. `arguments` are those of the framework `framework`, which the tool
     reads with its rules: megatron, torchtitan or deepspeed; `towers` stand before the
-    decoder that these make. `unknown` may change the
+    decoder that these make. `counted` has the `parameters` and those `trained` of the
+    module itself, to which the prediction must come. `unknown` may change the
     result, `not_read` changes nothing. `is_in_node`: data ranks share within a node,
     whose devices `share_in_node` has still to say.
     """
@@ -44,6 +45,7 @@ class Run:
     framework: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     towers: list[dict[str, Any]] = field(default_factory=list)
+    counted: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     not_read: list[str] = field(default_factory=list)
@@ -93,7 +95,7 @@ class Run:
                 made[name] = getattr(self, name)
         if self.framework:
             made[self.framework] = self.arguments
-        for name in ("towers", "notes", "unknown", "not_read"):
+        for name in ("towers", "counted", "notes", "unknown", "not_read"):
             if getattr(self, name):
                 made[name] = getattr(self, name)
         return json.dumps(made, indent=1) + "\n"

@@ -22,7 +22,12 @@ def read_ranks(v: Values, run: Run) -> None:
         run.layout["context"] = context
     if tensor > 1:
         run.layout["tensor"] = tensor
-    checkpoints = v.get("gradient_checkpointing", "use_gradient_checkpointing")
+    # The second name is that of later releases of transformers (5.24).
+    checkpoints = v.get(
+        "gradient_checkpointing",
+        "activation_checkpointing",
+        "use_gradient_checkpointing",
+    )
     is_on = checkpoints not in (*NO, "no", "0", 0)
     # LLaMA-Factory has its own name, and it is on unless that is said.
     is_factory = v.get("finetuning_type", "cutoff_len") is not None

@@ -28,12 +28,19 @@ inline void replace_options(option_words& options, option_words const& others) {
   }
 }
 
+// Parameters of the module that a run trains, as its own program counts them.
+struct counted_parameters {
+  double all = 0;      // without adapters, and copies that train in the place of tables
+  double trained = 0;  // with them
+};
+
 struct framework_run {
   option_words options = {};
   std::optional<described_model> model = {};  // where the file says it
   std::string not_read = {};                  // what says nothing here, apart by blanks
   std::string not_known = {};                 // what may change the answer, likewise
   std::vector<std::string> notes = {};        // what was taken for something, and why
+  std::optional<counted_parameters> counted = {};
 };
 
 // The program's own models, and the module and function of torchtitan's registry that make them.

@@ -23,6 +23,7 @@ using nlohmann::ordered_json;
 
 constexpr char const* format_name = "ashlar-run";
 constexpr int format_version = 1;
+constexpr long long largest_parameters = 1'000'000'000'000'000;
 
 // The options that each section may have. Keys have underscores in the place of hyphens; --batch is
 // "sequences".
@@ -90,6 +91,13 @@ class run_reader : json_reader {
          {std::pair{"not_read", &made.not_read}, std::pair{"unknown", &made.not_known}})
       for (std::string const& each : words(key)) *text += (text->empty() ? "" : " ") + each;
     for (std::string& each : words("notes")) made.notes.push_back(std::move(each));
+    if (root_.contains("counted")) {
+      json const& counted = object(root_["counted"], "counted");
+      auto const number = [&](char const* key) {
+        return static_cast<double>(whole(at(counted, key), key, 0LL, largest_parameters));
+      };
+      made.counted = counted_parameters{number("parameters"), number("trained")};
+    }
     return made;
   }
 
@@ -202,7 +210,7 @@ json_text read_run_text(std::string const& path) {
   for (auto const& [key, value] : run.root().items()) {
     constexpr std::array known{"format", "version", "model",    "cluster",    "batch",
                                "layout", "program", "megatron", "torchtitan", "deepspeed",
-                               "towers", "notes",   "unknown",  "not_read"};
+                               "towers", "counted", "notes",    "unknown",    "not_read"};
     if (std::find(known.begin(), known.end(), key) == known.end())
       read.fail(value, fmt::format("\"{}\" means nothing in a run", key.substr(0, 64)));
   }

@@ -6,7 +6,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
+#include <tuple>
 
 namespace tool {
 
@@ -33,6 +37,27 @@ void add_run_files(CLI::App& command, run_files& files) {
 fitted_constants constants_of(run_files const& files) {
   return files.constants.empty() ? own_constants() : read_constants(files.constants);
 }
+
+namespace {
+
+// A program's own module says how many parameters it has, and how many of them train. Norms that one
+// way counts with a part and the other does not are below a thousandth, and told.
+void must_come_to(prediction& p, counted_parameters const& counted) {
+  ashlar::cost::architecture const& model = p.asked.model;
+  for (auto const& [told, here, what] :
+       {std::tuple{counted.all, parameters(model), "parameters"},
+        std::tuple{counted.trained, trained_parameters(model), "parameters that train"}}) {
+    std::string const both =
+        fmt::format("the program's module has {:.0f} {}, and {:.0f} are counted here", told, what, here);
+    if (std::abs(told - here) > told / 1000)
+      throw usage_error(both
+                        + ": this is another model, or another training; --model, --lora, --freeze or "
+                          "--train-only says which");
+    if (told != here) p.notes.push_back(both);
+  }
+}
+
+}  // namespace
 
 given_run read_given_run(CLI::App const& command, run_files const& o, std::string const& in_cluster,
                          fitted_constants const& c) {
@@ -82,6 +107,10 @@ given_run read_given_run(CLI::App const& command, run_files const& o, std::strin
   p.not_read = run.not_read;
   p.notes.insert(p.notes.end(), run.notes.begin(), run.notes.end());
   p.not_known = run.not_known;
+  constexpr std::array own{"model", "lora", "freeze", "train-only", "head"};
+  bool const is_other =
+      std::any_of(own.begin(), own.end(), [&](char const* name) { return given.count(name) > 0; });
+  if (run.counted && !is_other) must_come_to(p, *run.counted);
   return made;
 }
 

@@ -1,0 +1,223 @@
+"""Models of transformers without their weights: on the `meta` device, by their
+configurations."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .absent import AbsentTokenizer
+
+
+class Weights:
+    """`model` is a file of a configuration that is taken where a name's own is not
+    here. `missing` collects what is not, `loaded` how each model is loaded."""
+
+    def __init__(
+        self, model: str, missing: list[str], loaded: dict[int, dict[str, Any]]
+    ) -> None:
+        self.model = model
+        self.missing = missing
+        self.loaded = loaded
+        self.rows = 0
+        self._depth = 0
+
+    def leave_out(self) -> None:
+        """From now on, models have no memory and load nothing."""
+        transformers = importlib.import_module("transformers")
+        self._config(transformers)
+        self._models(transformers)
+        for name in ("AutoTokenizer", "PreTrainedTokenizerBase", "AutoProcessor"):
+            if hasattr(transformers, name):
+                self._tokenizer(getattr(transformers, name))
+
+    def _config(self, transformers: Any) -> None:
+        configs = transformers.PretrainedConfig
+        real = configs.get_config_dict
+
+        def get(name: Any, **named: Any) -> Any:
+            try:
+                found = real(name, **named)
+                if found[0].get("model_type") or not self.model:
+                    return found
+            except Exception:  # of the hub, of a file, of what stands in it
+                if not self.model:
+                    raise
+            self.missing.append(str(name))
+            rest = {k: v for k, v in named.items() if k not in _OF_FETCHING}
+            return json.loads(pathlib.Path(self.model).read_text()), rest
+
+        configs.get_config_dict = staticmethod(get)
+
+    def _models(self, transformers: Any) -> None:
+        models = transformers.PreTrainedModel
+        begin, end = models.__init__, models.post_init
+
+        # A constructor begins with the one of all models, and ends with post_init.
+        @functools.wraps(begin)
+        def begun(model: Any, *words: Any, **named: Any) -> None:
+            if self._depth == 0:
+                self._device = torch.device("meta")
+                self._device.__enter__()
+            self._depth += 1
+            begin(model, *words, **named)
+
+        def ended(model: Any) -> None:
+            end(model)
+            self._depth -= 1
+            if self._depth == 0:
+                self._device.__exit__(None, None, None)
+
+        models.__init__ = begun
+        models.post_init = ended
+        loaded = self._loaded
+
+        def from_pretrained(cls: Any, name: Any, *words: Any, **named: Any) -> Any:
+            return loaded(cls, name, named)
+
+        models.from_pretrained = classmethod(from_pretrained)
+        factory: Any = importlib.import_module("transformers.models.auto.auto_factory")
+        find = factory.find_adapter_config_file
+
+        def found(*words: Any, **named: Any) -> Any:
+            try:
+                return find(*words, **named)
+            except Exception:  # of the hub, or of a folder that is not here
+                return None
+
+        factory.find_adapter_config_file = found
+
+    def _loaded(self, cls: Any, name: Any, named: dict[str, Any]) -> Any:
+        config = named.pop("config", None)
+        has_rest = isinstance(config, Mapping) or config is None
+        if has_rest or isinstance(config, str | pathlib.Path):
+            config, rest = cls.config_class.from_pretrained(
+                config if isinstance(config, str | pathlib.Path) else name,
+                return_unused_kwargs=True,
+                **{k: v for k, v in named.items() if k not in _OF_LOADING},
+            )
+        form = named.get("torch_dtype", named.get("dtype"))
+        if isinstance(form, str):
+            is_auto = form == "auto"
+            said = getattr(config, "dtype", None) or getattr(
+                config, "torch_dtype", None
+            )
+            form = (said or torch.float32) if is_auto else getattr(torch, form)
+        kernel = named.get("attn_implementation") or getattr(
+            config, "_attn_implementation_internal", None
+        )
+        if named.get("use_flash_attention_2"):
+            kernel = "flash_attention_2"
+        if kernel:  # it may be missing here
+            config._attn_implementation = "eager"
+        with torch.device("meta"):
+            model = cls(config)
+        if form is not None and isinstance(form, torch.dtype):
+            model.to(form)
+        self.rows = max(self.rows, _rows(config))
+        packed = _packed(named)
+        if packed:
+            _pack(model, named, packed)
+        self.loaded[id(model)] = {"kernel": kernel or "", "packed": packed}
+        return (model, {}) if named.get("output_loading_info") else model
+
+    def _tokenizer(self, cls: Any) -> None:
+        real = cls.from_pretrained.__func__
+
+        def load(kind: Any, name: Any, *words: Any, **named: Any) -> Any:
+            if _has_tokenizer(name):
+                return real(kind, name, *words, **named)
+            self.missing.append(f"the tokenizer of {name}")
+            transformers = importlib.import_module("transformers")
+            is_text = kind.__name__ != "AutoProcessor"
+            return AbsentTokenizer(
+                self._rows_of(name),
+                named.get("model_max_length") or int(1e30),
+                transformers.PreTrainedTokenizerBase
+                if is_text
+                else transformers.ProcessorMixin,
+            )
+
+        cls.from_pretrained = classmethod(load)
+
+    def _rows_of(self, name: Any) -> int:
+        transformers = importlib.import_module("transformers")
+        try:
+            return _rows(transformers.AutoConfig.from_pretrained(str(name)))
+        except Exception:  # no configuration either
+            return self.rows or 32000
+
+
+def _pack(model: Any, named: Mapping[str, Any], packed: Mapping[str, Any]) -> None:
+    """Puts the layers of packed weights in place, which peft and programs look for."""
+    transformers = importlib.import_module("transformers")
+    said = named.get("quantization_config")
+    if said is None:
+        bits = {
+            name: True for name in ("load_in_4bit", "load_in_8bit") if named.get(name)
+        }
+        said = transformers.BitsAndBytesConfig(**bits)
+    quantizers = importlib.import_module("transformers.quantizers.auto")
+    quantizer = quantizers.AutoHfQuantizer.from_config(said, pre_quantized=False)
+    model.config.quantization_config = said
+    with torch.device("meta"):
+        quantizer.preprocess_model(model, device_map={"": 0}, keep_in_fp32_modules=[])
+    model.is_loaded_in_4bit = packed["bits"] == 4
+    model.is_loaded_in_8bit = packed["bits"] == 8
+    model.is_quantized = True
+    model.hf_quantizer = quantizer
+
+
+_OF_FETCHING = """
+    cache_dir force_download resume_download proxies token use_auth_token revision
+    local_files_only subfolder _from_pipeline _from_auto _commit_hash trust_remote_code
+    gguf_file code_revision
+""".split()
+_OF_LOADING = """
+    torch_dtype dtype device_map max_memory low_cpu_mem_usage quantization_config
+    load_in_4bit load_in_8bit attn_implementation use_flash_attention_2 offload_folder
+    output_loading_info ignore_mismatched_sizes from_tf use_safetensors state_dict
+""".split()
+
+
+_OF_TOKENIZERS = """
+    tokenizer.json tokenizer_config.json tokenizer.model vocab.json vocab.txt
+""".split()
+
+
+def _has_tokenizer(name: Any) -> bool:
+    """Whether its files are in a folder, or among those of the hub that are here."""
+    if pathlib.Path(str(name)).is_dir():
+        return any(pathlib.Path(str(name), each).is_file() for each in _OF_TOKENIZERS)
+    hub = importlib.import_module("huggingface_hub")
+    try:
+        found = [hub.try_to_load_from_cache(str(name), each) for each in _OF_TOKENIZERS]
+    except Exception:  # no name of the hub
+        return False
+    return any(isinstance(each, str) for each in found)
+
+
+def _rows(config: Any) -> int:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    return int(getattr(text, "vocab_size", 0) or 0)
+
+
+def _packed(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Weights in few bits, by a configuration or by flags."""
+    said = named.get("quantization_config")
+    keys = said if isinstance(said, Mapping) else vars(said) if said else {}
+
+    def flag(name: str) -> bool:
+        return bool(keys.get(f"_{name}", keys.get(name)) or named.get(name))
+
+    bits = 4 if flag("load_in_4bit") else 8 if flag("load_in_8bit") else 0
+    if said and not bits:
+        return {"bits": -1, "kind": type(said).__name__}
+    doubles = bool(keys.get("bnb_4bit_use_double_quant"))
+    return {"bits": bits, "doubles": doubles} if bits else {}

@@ -1,0 +1,210 @@
+"""The places at which a program begins to train: the Trainer of transformers, loops
+over accelerate or DeepSpeed. Each is held, and what it was given is recorded."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .absent import Absent
+from .made_objects import (
+    arguments_of,
+    model_of,
+    own_methods,
+    own_values,
+    plain,
+)
+
+# Engines that share the state are another reader's: the Trainer does not start them.
+_SHARING = ("deepspeed", "fsdp", "fsdp_config")
+
+
+class Held:
+    """Where the record of one program goes, and what was seen of it so far."""
+
+    def __init__(self, record: pathlib.Path) -> None:
+        self.record = record
+        self.missing: list[str] = []  # data, models and tokenizers
+        self.packages: set[str] = set()  # that something stands in for
+        self.loaded: dict[int, dict[str, Any]] = {}  # how models are
+        self._sharing: dict[str, Any] = {}
+        self._parsed: list[Any] = []
+        self._given: list[Any] = []  # to accelerate
+
+    def end(self, made: dict[str, Any]) -> None:
+        """Writes the record and ends the process, whatever the program catches."""
+        made["missing"] = sorted(set(self.missing))
+        made["packages"] = sorted(self.packages)
+        self.record.write_text(json.dumps(made, default=str), encoding="utf-8")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def hold(self) -> None:
+        """Holds all of these places."""
+        self._hold_trainer()
+        self._hold_accelerate()
+        self._hold_arguments()
+        for place in (torch.Tensor, torch.autograd):
+            setattr(place, "backward", self._stop)  # noqa: B010
+
+    def _stop(self, *words: Any, **named: Any) -> None:
+        self.end({"error": "it trains by a loop of its own"})
+
+    def _hold_trainer(self) -> None:
+        transformers = importlib.import_module("transformers")
+        arguments, trainer = transformers.TrainingArguments, transformers.Trainer
+        checked = arguments.__post_init__
+
+        def check(args: Any) -> None:
+            for name in _SHARING:
+                if value := getattr(args, name, None):
+                    self._sharing[name] = plain(value)
+                    setattr(args, name, "" if name == "fsdp" else None)
+            args.report_to, args.push_to_hub = [], False
+            checked(args)
+
+        def train(self_: Any, *words: Any, **named: Any) -> None:
+            self._at_trainer(self_)
+
+        arguments.__post_init__ = check
+        trainer.train = train
+        trainer._inner_training_loop = train
+        # Programs print their first sample.
+        trainer.get_train_dataloader = lambda self_: Absent()
+
+    def _at_trainer(self, trainer: Any) -> None:
+        given = arguments_of(trainer.args)
+        for name in _SHARING:
+            given.pop(name, None)
+        if not self._sharing.get("fsdp"):
+            self._sharing.pop("fsdp_config", None)
+        if getattr(trainer, "optimizer", None) is not None:
+            given["optim"] = _optimizer(trainer.optimizer)
+        of_data = (trainer.train_dataset, trainer.data_collator, trainer.args)
+        self.end(
+            {
+                "by": [each.__name__ for each in type(trainer).__mro__],
+                "given": {**given, **self._sharing},
+                "own": own_values((*of_data, *self._parsed)),
+                "model": model_of(trainer.model, self.loaded),
+                "has_second": getattr(trainer, "ref_model", None) is not None,
+                "replaces": own_methods(type(trainer)),
+            }
+        )
+
+    def _hold_accelerate(self) -> None:
+        try:
+            accelerate = importlib.import_module("accelerate")
+        except ImportError:
+            return
+
+        def prepare(self_: Any, *words: Any, **named: Any) -> Any:
+            self._given.extend(words)
+            self._at_accelerate(self_)
+            return words[0] if len(words) == 1 else words
+
+        accelerate.Accelerator.prepare = prepare
+        accelerate.Accelerator.backward = self._stop
+
+    def _at_accelerate(self, accelerator: Any) -> None:
+        """Once a model, its optimizer and its data are there."""
+        models = [each for each in self._given if isinstance(each, torch.nn.Module)]
+        optimizers = [x for x in self._given if isinstance(x, torch.optim.Optimizer)]
+        data = [x for x in self._given if isinstance(x, torch.utils.data.DataLoader)]
+        if not (models and optimizers and data):
+            return
+        own = own_values(self._parsed)
+        steps = accelerator.gradient_accumulation_steps
+        given = {
+            "per_device_train_batch_size": data[0].batch_size,
+            # Older programs count micro-batches themselves.
+            "gradient_accumulation_steps": max(
+                steps, int(own.get("gradient_accumulation_steps") or 1)
+            ),
+            "mixed_precision": str(accelerator.mixed_precision),
+            "optim": _optimizer(optimizers[0]),
+        }
+        self.end(
+            {
+                "by": ["Accelerator"],
+                "given": given,
+                "own": own,
+                "model": model_of(models[0], self.loaded),
+                "has_second": len(models) > 1,
+                "replaces": ["the loop"],
+            }
+        )
+
+    def initialize(self, *words: Any, **named: Any) -> None:
+        """In the place of deepspeed.initialize."""
+        names = ("args", "model", "optimizer", "model_parameters")
+        named = {**dict(zip(names, words)), **named}
+        config = named.get("config", named.get("config_params"))
+        if config is None:
+            args = named.get("args")
+            config = getattr(args, "deepspeed_config", None)
+        if not isinstance(named.get("model"), torch.nn.Module) or not config:
+            self.end({"error": "deepspeed.initialize was given no model, or no file"})
+        given = {"deepspeed": config if isinstance(config, str) else json.dumps(config)}
+        if named.get("optimizer") is not None:
+            given["optim"] = _optimizer(named["optimizer"])
+        self.end(
+            {
+                "by": ["deepspeed.initialize"],
+                "given": given,
+                "own": own_values(self._parsed),
+                "model": model_of(named["model"], self.loaded),
+                "has_second": False,
+                "replaces": ["the loop"],
+            }
+        )
+
+    def _hold_arguments(self) -> None:
+        """Keeps what the program's arguments are parsed to."""
+        transformers = importlib.import_module("transformers")
+
+        def keep(parse: Callable[..., Any]) -> Callable[..., Any]:
+            def parsed(*words: Any, **named: Any) -> Any:
+                made = parse(*words, **named)
+                self._parsed.extend(made if isinstance(made, tuple) else [made])
+                return made
+
+            return parsed
+
+        classes = transformers.HfArgumentParser
+        for name in [each for each in vars(classes) if each.startswith("parse_")]:
+            setattr(classes, name, keep(getattr(classes, name)))
+        parser: Any = argparse.ArgumentParser
+        parser.parse_args = keep(parser.parse_args)
+
+        def refuse(self_: Any, message: str) -> None:
+            self.end({"error": f"its arguments: {message}"})
+
+        parser.error = refuse
+
+
+# Classes of optimizers, as the Trainer names what they keep.
+_NAMES = {
+    "Adam": "adamw_torch",
+    "AdamW": "adamw_torch",
+    "FusedAdam": "adamw_torch",
+    "DeepSpeedCPUAdam": "adamw_torch",
+    "AdamW8bit": "adamw_8bit",
+    "PagedAdamW": "paged_adamw_32bit",
+    "PagedAdamW32bit": "paged_adamw_32bit",
+    "PagedAdamW8bit": "paged_adamw_8bit",
+}
+
+
+def _optimizer(optimizer: Any) -> str:
+    name = type(optimizer).__name__
+    return _NAMES.get(name, name)

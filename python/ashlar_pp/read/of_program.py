@@ -1,0 +1,156 @@
+"""A program of one's own over the Trainer of transformers, accelerate or DeepSpeed, by
+the objects that it makes: it runs up to its training."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from .flags import words_by_name
+from .launchers import Training
+from .made_parts import Parts
+from .of_trainer import LENGTHS, of_arguments
+from .recording import no_network
+from .run_file import Run, Unreadable
+from .trainer_run import accelerate_of
+
+# Losses that TRL's trainers take, by the names of their classes.
+_LOSSES = {
+    f"{name}Trainer": name.lower()
+    for name in ("DPO", "CPO", "ORPO", "KTO", "GRPO", "RLOO")
+}
+_ADVICE = "; --model FILE is the configuration of a model that is not here"
+_OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "WANDB_MODE": "disabled",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+
+_LAUNCHERS = ("", "torchrun", "deepspeed", "accelerate")
+
+
+def is_here(training: Training) -> bool:
+    """Whether it is a Python program in the folder that it is started in."""
+    at = pathlib.Path(training.command.folder, training.program)
+    is_python = training.launcher in _LAUNCHERS and at.suffix == ".py"
+    return is_python and not training.is_module and at.is_file()
+
+
+def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
+    """The run that the program starts on `nodes` of `devices` where its launcher does
+    not say how many. Raises Unreadable."""
+    if not (training.is_module or is_here(training)):
+        raise Unreadable(
+            f"{training.program} is no Python program in {training.command.folder}: "
+            "it cannot be run up to its training"
+        )
+    ranks = (training.nodes or nodes) * (training.devices or devices)
+    record = _record(training, ranks, training.devices or devices, seconds)
+    if "error" in record:
+        raise Unreadable(
+            f"{training.program} did not come to its training: {record['error']}"
+            f"{_missing(record)}{'' if training.model else _ADVICE}"
+        )
+    return _run(training, record)
+
+
+def _record(
+    training: Training, ranks: int, devices: int, seconds: float
+) -> dict[str, Any]:
+    package = pathlib.Path(__file__).parents[2]
+    rank = {
+        "WORLD_SIZE": ranks,
+        "LOCAL_WORLD_SIZE": devices,
+        "RANK": 0,
+        "LOCAL_RANK": 0,
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": 29500,
+    }
+    environment = {
+        **os.environ,
+        **training.command.environment,
+        **_OFFLINE,
+        **{name: str(value) for name, value in rank.items()},
+        "PATH": os.environ.get("PATH", ""),
+        "PYTHONPATH": os.pathsep.join(
+            [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
+        ),
+    }
+    with tempfile.TemporaryDirectory(prefix="ashlar-program-") as name:
+        path = pathlib.Path(name, "record.json")
+        line = [*no_network(), sys.executable, "-m", "ashlar_pp.read.program"]
+        line += [str(path), "--ranks", str(ranks), "--devices", str(devices)]
+        if training.model:
+            line += ["--model", str(pathlib.Path(training.model).resolve())]
+        line += ["-m"] if training.is_module else []
+        words = [training.program, *training.arguments]
+        try:
+            ran = subprocess.run(
+                [*line, *words],
+                cwd=training.command.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired:
+            raise Unreadable(
+                f"{training.program} did not come to its training in {seconds:g} s; "
+                "--timeout gives more"
+            ) from None
+        if path.is_file():
+            made: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return made
+        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+        return {"error": f"it ended; {said[-1] if said else ''}"}
+
+
+def _missing(record: Mapping[str, Any]) -> str:
+    names = [*record.get("missing", ()), *record.get("packages", ())]
+    return f" (not on this machine: {', '.join(names)})" if names else ""
+
+
+def _run(training: Training, record: Mapping[str, Any]) -> Run:
+    model, by = record["model"], record["by"]
+    words = words_by_name(training.arguments)
+    own = {**words, **record["own"]}
+    given: dict[str, Any] = dict(record["given"])
+    for name in LENGTHS:
+        if own.get(name) is not None:
+            given.setdefault(name, own[name])
+    if model["recomputes"]:
+        given["gradient_checkpointing"] = True
+    if model["kernel"]:
+        given["attn_implementation"] = model["kernel"]
+    loss = next((_LOSSES[each] for each in by if each in _LOSSES), "")
+    if loss:
+        given["rl"] = loss
+        for name in ("max_prompt_length", "max_completion_length"):
+            if own.get(name) is not None:
+                given.setdefault(name, own[name])
+    elif record["has_second"]:
+        raise Unreadable(f"{by[0]} runs a second model beside the first")
+    parts = Parts(model, given)
+    run = of_arguments(
+        given, pathlib.Path(training.command.folder), accelerate_of(training)
+    )
+    run.model = model["config"]
+    parts.finish(run)
+    run.not_read.extend(key for key in words if key not in given)
+    run.notes.append(
+        f"{training.program} was run up to its training by {by[0]}; what trains, and "
+        "how, is that of its objects"
+    )
+    run.unknown.extend(f"{each}, of the program's own" for each in record["replaces"])
+    if missing := _missing(record):
+        run.notes.append(f"empty or left out{missing}")
+    return run
