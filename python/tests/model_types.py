@@ -29,7 +29,7 @@ from ashlar_pp.read.model import describe
 from ashlar_pp.read.sources import read_source
 from ashlar_pp.read.tower_inputs import inputs_for
 from ashlar_pp.read.towers import METHODS, _path_of
-from ashlar_pp.read.walk import Unreadable
+from ashlar_pp.read.walked import Unreadable
 
 GROUPS = {
     "causal": ("AutoModelForCausalLM", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),

@@ -24,7 +24,7 @@ from .parts import (
     split_at_mixer,
 )
 from .towers import Front, towers_of
-from .walk import Walk
+from .walked import Walk
 
 # A product beside the layers with less than this share of all operations counts as
 # parameters alone, such as the layer of BERT's head before its logits.

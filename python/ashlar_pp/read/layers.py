@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from .events import Attention, Convolution, Event, Product, Step
-from .walk import Walk
+from .walked import Walk
 
 
 @dataclass

@@ -18,7 +18,8 @@ from .layers import Counts, Layers, Part, layers_of
 from .parts import Inexpressible
 from .sources import Source, read_source
 from .towers import front_of
-from .walk import Unreadable, walk
+from .walk import walk
+from .walked import Unreadable
 
 VERSION = 1
 

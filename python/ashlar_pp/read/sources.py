@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from .inputs import example_inputs
-from .walk import Unreadable
+from .walked import Unreadable
 
 # Auto classes of transformers, first those with a head that trains.
 HEADS: tuple[str, ...] = (

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from .inputs import BINS, MOST_FRAMES, signal_of, sizes_in
-from .walk import Unreadable
+from .walked import Unreadable
 
 SIDE = 448  # pixels of an image where a configuration names no size
 MOST_SIDE = 896  # where images may be of any size: masks of all pairs are computed

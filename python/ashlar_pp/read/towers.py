@@ -15,7 +15,8 @@ from .events import Attention, Convolution, Product
 from .layers import Layers, Part, layers_of
 from .parts import Inexpressible, is_inside
 from .tower_inputs import inputs_for
-from .walk import Unreadable, Walk, walk
+from .walk import walk
+from .walked import Unreadable, Walk
 
 # Methods of transformers' models that make a decoder's tokens of images or sound.
 METHODS = ("get_image_features", "get_audio_features")
