@@ -192,3 +192,28 @@ TEST_CASE("predict --lora: copies of tables that train beside adapters") {
                 "for models whose head is not tied"},
                {"predict " + job + "--lora 8,lm_head,train=head", "a head has an adapter, or trains"}});
 }
+
+TEST_CASE("predict --lora: rotations in blocks, by hand") {
+  auto const oft = predicted_run(adapted_run + "--lora 32,oft,q_proj,down_proj"),
+             wide = predicted_run(adapted_run + "--lora 64,oft,q_proj,down_proj"),
+             low = predicted_run(adapted_run + "--lora 32,q_proj,down_proj");
+  // Each block of 32 rows is made of what is above its diagonal.
+  CHECK(oft["trained_parameters"] == 32 * (4096 + 14336) / 32 * (32 * 31 / 2.0));
+  CHECK(oft["parameters"] == low["parameters"]);
+  CHECK(oft["step_seconds"] < wide["step_seconds"]);
+  CHECK(oft["interval"].is_null());
+  CHECK(contains(run_tool("predict " + adapted_run + "--lora 32,oft").out, "adapters of blocks of 32"));
+  // A copy of each input, not the result of A beside what A reads: the norm's result, and the
+  // activation.
+  auto const kept = [](nlohmann::json const& of) {
+    return of["memory"][3]["activations"].get<double>();
+  };
+  CHECK(kept(oft) == kept(wide));
+  CHECK(kept(low) - kept(oft)
+        == doctest::Approx(8 * 4096 * 2.0 * (2 * 32 + 4096 + 14336 - (4096 + 14336))).epsilon(1e-9));
+  all_refused({{"predict " + adapted_run + "--lora 33,oft", "blocks of 33 rows do not divide"},
+               {"predict " + adapted_run + "--lora 32,oft --tensor 2", "whole matrices"},
+               {"predict " + adapted_run + "--lora 32,oft,lm_head", "whole matrices"},
+               {"predict " + adapted_run + "--lora 32,oft,dropout", "no target"},
+               {"predict " + adapted_run + "--lora 32,oft --recompute op", "other products"}});
+}

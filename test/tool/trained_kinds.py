@@ -3,7 +3,7 @@
 
 usage: trained_kinds.py ASHLAR
 
-Norms and biases alone, DoRA, AdaLoRA. Skipped (77) without peft, transformers and PyTorch.
+Norms and biases alone, DoRA, AdaLoRA, OFT. Skipped (77) without peft, transformers and PyTorch.
 """
 import json
 import subprocess
@@ -13,7 +13,7 @@ from pathlib import Path
 
 try:
     import torch
-    from peft import AdaLoraConfig, LNTuningConfig, LoraConfig, get_peft_model
+    from peft import AdaLoraConfig, LNTuningConfig, LoraConfig, OFTConfig, get_peft_model
     from torch.utils.flop_counter import FlopCounterMode
     from transformers import AutoConfig, AutoModelForCausalLM
 except ImportError:
@@ -118,6 +118,21 @@ def check_adapters(kind: str, modules: list, folder: str) -> None:
         assert times[0] < times[1] < times[2], (kind, times)
 
 
+def check_rotations(kind: str, modules: list, folder: str) -> None:
+    """Parameters; and what a forward does: blocks by three products of themselves, and each token with its blocks."""
+    places = ",".join(modules)
+    for size in (16, 64):
+        turned, file = adapted(kind, OFTConfig(oft_block_size=size, target_modules=modules), folder)
+        inputs = [one.in_features for one in turned.modules() if hasattr(one, "oft_R")]
+        made = forward(turned) - forward(model_of(kind, folder)[0])
+        assert made == sum(2 * TOKENS * one * size + 3 * 2 * one * size * size for one in inputs), (kind, size)
+        answers = {words: predicted(file, "--lora", f"{words},{places}") for words in (f"{size},oft", "8")}
+        oft, low = answers.values()
+        assert oft["trained_parameters"] == trained(turned), (kind, oft["trained_parameters"], trained(turned))
+        more = sum(one * size for one in inputs) - low["trained_parameters"]
+        assert abs(oft["operations"] - low["operations"] - 6 * TOKENS * more) < 1e-6 * low["operations"], (kind, size)
+
+
 def main() -> None:
     every = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
     with tempfile.TemporaryDirectory() as folder:
@@ -125,6 +140,7 @@ def main() -> None:
             check_vectors(kind, folder)
         for kind, modules in (("llama", every), ("llama", ["q_proj", "v_proj"]), ("mistral", ["o_proj", "down_proj"])):
             check_adapters(kind, modules, folder)
+            check_rotations(kind, modules, folder)
     print(f"{len(MODELS)} types with norms alone, {len(BIASES)} with biases alone")
 
 

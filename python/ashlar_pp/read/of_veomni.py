@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from .adapters import lora_words
 from .local_models import local_model
 from .preferences import adds_reference, double_batch
 from .run_file import Run, Unreadable
@@ -49,7 +50,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
             raise Unreadable(f"{path}: {key}: a model of diffusion, and no decoder")
     if v.word("data.data_type") == "diffusion":
         raise Unreadable(f"{path}: data.data_type diffusion: no decoder trains")
-    for key in ("model.lora_config", "train.lora", "model.lora", "model.lora_rank"):
+    for key in ("train.lora", "model.lora", "model.lora_rank"):
         if v.get(key) or v.section(key):
             raise Unreadable(f"{path}: {key}: say its adapters by --lora")
     for key in ("model.encoders", "model.decoders", "model.foundation", "model.freeze"):
@@ -64,6 +65,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
             f"the model is {name}, which is not on this machine: give --model to "
             "ashlar predict"
         )
+    _read_adapters(v, run)
     _read_batch(v, run)
     if v.word("data.data_type", default="") == "dpo" or v.section("dpo_config"):
         _read_preferences(v, run)
@@ -71,6 +73,43 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run
+
+
+def _read_adapters(v: Values, run: Run) -> None:
+    """Its own, by names of peft or older ones (veomni/lora/config.py). In mixtures,
+    names of a feed-forward part mean the routed experts, too (target_mapping.py)."""
+    c = "model.lora_config."
+    if not v.section("model.lora_config"):
+        return
+    for key in ("target_parameters", "exclude_modules", "rank_pattern", "lora_adapter"):
+        if v.get(c + key) or v.section(c + key):
+            raise Unreadable(
+                f"{c}{key}: adapters of routed experts, of some layers or from a "
+                "folder are not counted; --set model.lora_config=null and --lora of "
+                "ashlar predict say others",
+                flag=key,
+            )
+    if v.word(c + "bias", default="none") != "none":
+        raise Unreadable(f"{c}bias: biases that train beside adapters are not counted")
+    named = v.get(c + "lora_modules", c + "target_modules")
+    run.program["lora"] = lora_words(v.number(c + "rank", c + "r", default=8), named)
+    if set(run.program["lora"].split(",")) & {"gate_proj", "up_proj", "down_proj"}:
+        run.unknown.append(
+            "adapters of routed experts, if the model has any, which are not counted"
+        )
+    v.asked.update(
+        c + key
+        for key in (
+            "alpha",
+            "lora_alpha",
+            "use_rslora",
+            "lora_dropout",
+            "init_lora_weights",
+            "alpha_pattern",
+            "task_type",
+            "share_expert_lora",
+        )
+    )
 
 
 def _read_batch(v: Values, run: Run) -> None:

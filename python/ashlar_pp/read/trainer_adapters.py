@@ -33,6 +33,8 @@ def read_adapters(v: Values, run: Run) -> None:
     if kind == "lora":
         rank, targets = v.number("lora_rank", default=8), v.get("lora_target") or "all"
         run.program["lora"] = lora_words(rank, targets)
+    elif kind == "oft":
+        _read_rotations(v, run)
     elif kind == "freeze":
         _read_frozen(v, run)
     elif kind not in ("full", ""):
@@ -72,6 +74,20 @@ def read_adapters(v: Values, run: Run) -> None:
         raise Unreadable(
             f"stage {stage}: a second model runs beside the one that trains"
         )
+
+
+def _read_rotations(v: Values, run: Run) -> None:
+    """LLaMA-Factory's oft (model/adapter.py): a number of blocks, or their size, beside
+    the matrices of lora_target; its oft_target is passed over."""
+    if v.number("oft_rank", default=0) or not v.number("oft_block_size", default=32):
+        raise Unreadable("oft_rank: blocks of another size in each matrix")
+    if v.get("oft_target") not in (None, "all"):
+        run.notes.append("oft_target: LLaMA-Factory takes lora_target in its place")
+    words = lora_words(
+        v.number("oft_block_size", default=32), v.get("lora_target") or "all"
+    )
+    size, *rest = words.split(",")
+    run.program["lora"] = ",".join([size, "oft", *rest])
 
 
 def read_kind(v: Values, run: Run) -> None:

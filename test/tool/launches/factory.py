@@ -19,6 +19,9 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --finetuning_type full --use_adam_mini true": {"program.optimizer": "adam-mini"},
     f"torchrun sft.py {LLAMA} --finetuning_type full --use_muon true": {"program.optimizer": "muon"},
     f"torchrun train.py {LLAMA} --stage dpo --pref_loss simpo": {"batch.micro_batch": 4, "unknown": None},
+    f"torchrun train.py {LLAMA} --finetuning_type oft --oft_block_size 64 --lora_target q_proj,v_proj": {"program.lora": "64,oft,q_proj,v_proj"},
+    f"torchrun train.py {LLAMA} --finetuning_type oft --oft_target all --quantization_bit 4": {
+        "program.lora": "32,oft", "program.frozen_weights": "4-bit,double"},
     f"torchrun train.py {LLAMA} --finetuning_type lora --lora_rank 16 --use_dora True": {"program.lora": "16,dora"},
     f"torchrun sft.py {LLAMA} --finetuning_type lora --quantization_bit 4": {
         "program.frozen_weights": "4-bit,double", "layout.recompute": "full", "unknown": None},
@@ -27,6 +30,7 @@ WRITTEN = {
 }
 
 REFUSED = {
+    f"torchrun train.py {LLAMA} --finetuning_type oft --oft_rank 8": "blocks of another size in each matrix",
     f"torchrun sft.py {LLAMA} --finetuning_type full --use_badam true": "one block trains at a time",
     f"torchrun sft.py {LLAMA} --finetuning_type full --use_muon true --fsdp full_shard": "ranks share pieces of them",
     f"torchrun sft.py {LLAMA} --finetuning_type lora --freeze_language_model True": "adapters of towers alone",

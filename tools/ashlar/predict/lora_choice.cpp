@@ -95,6 +95,22 @@ bool has_targets(architecture const& a) {
   return false;
 }
 
+// Rotations turn whole blocks; with another size peft takes one that divides.
+void must_have_blocks(architecture const& a) {
+  if (a.lora.kind != ashlar::cost::adapter_kind::rotations) return;
+  for (ashlar::cost::tower const& each : a.towers)
+    if (!each.is_frozen && !each.layers.empty())
+      throw usage_error(
+          "--lora: rotations of parts before the decoder are not counted: --freeze towers");
+  for (ashlar::cost::layer const& l : a.kinds)
+    for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
+      for (ashlar::cost::adapted_matrix const& each : part)
+        if (static_cast<long long>(each.in) % a.lora.rank != 0)
+          throw usage_error(
+              fmt::format("--lora: blocks of {} rows do not divide the {} inputs of a matrix",
+                          a.lora.rank, each.in));
+}
+
 }  // namespace
 
 void choose_lora(std::string const& text, prediction& p) {
@@ -126,6 +142,8 @@ void choose_lora(std::string const& text, prediction& p) {
     else if (word == "dora" || word == "adalora")
       a.lora.kind = word == "dora" ? ashlar::cost::adapter_kind::magnitudes
                                    : ashlar::cost::adapter_kind::singular_values;
+    else if (word == "oft")
+      a.lora.kind = ashlar::cost::adapter_kind::rotations;
     else if (word == "dropout" && a.lora.kind == ashlar::cost::adapter_kind::magnitudes)
       a.lora.drops_inputs = true;
     else if (!trains_tower(word, a))
@@ -145,7 +163,8 @@ void choose_lora(std::string const& text, prediction& p) {
   bool const is_split = p.asked.layout.tensor > 1 || has(a.lora.of, lora_target::head);
   if (is_split && a.lora.kind != ashlar::cost::adapter_kind::low_rank)
     throw usage_error(
-        "--lora: DoRA and AdaLoRA are of whole matrices of layers: no lm_head, --tensor 1");
+        "--lora: DoRA, AdaLoRA and OFT are of whole matrices of layers: no lm_head, --tensor 1");
+  must_have_blocks(a);
   if (!has_targets(a)) throw usage_error(fmt::format("--lora {}: no layer has these", text));
   a.frozen = {.embedding = !trains_embedding,
               .head = !trains_head && a.has_logits(),

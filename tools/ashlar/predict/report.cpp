@@ -173,9 +173,10 @@ std::string text_of(prediction const& p, bool explains) {
   text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
                       count_words(parameters(q.model)), count_words(active_parameters(q.model)));
   if (q.model.lora.are_any())
-    text +=
-        fmt::format("  and {} of adapters of rank {}, which alone train{}\n",
-                    count_words(adapter_parameters(q.model)), q.model.lora.rank, beside_words(q.model));
+    text += fmt::format(
+        "  and {} of adapters of {} {}, which alone train{}\n", count_words(adapter_parameters(q.model)),
+        q.model.lora.kind == ashlar::cost::adapter_kind::rotations ? "blocks of" : "rank",
+        q.model.lora.rank, beside_words(q.model));
   else if (q.model.freezes_any())
     text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)

@@ -60,6 +60,8 @@ double adapter_parameters(adapters const& lora, adapted_matrix const& m) {
       return low + m.out;
     case adapter_kind::singular_values:
       return low + lora.rank;
+    case adapter_kind::rotations:  // a block is made from what is above its diagonal
+      return m.in * (lora.rank - 1) / 2;
     case adapter_kind::low_rank:
       break;
   }
@@ -84,6 +86,22 @@ double adapter_parameters(architecture const& a) {
   double adapters = head_adapter_parameters(a);
   for (int i = 0; i < a.layer_count(); ++i) adapters += adapter_parameters(a, a.at(i));
   return adapters;
+}
+
+double adapter_products(architecture const& a, layer const& l) {
+  if (a.lora.kind != adapter_kind::rotations) return adapter_parameters(a, l);
+  double sum = 0;
+  for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
+    for (adapted_matrix const& each : part) sum += a.lora.rank * each.in;
+  return sum;
+}
+
+double adapter_products(architecture const& a) {
+  if (!a.lora.are_any() || a.lora.kind != adapter_kind::rotations) return adapter_parameters(a);
+  must_know_layers(a);
+  double sum = 0;
+  for (int i = 0; i < a.layer_count(); ++i) sum += adapter_products(a, a.at(i));
+  return sum;
 }
 
 }  // namespace ashlar::cost

@@ -49,7 +49,7 @@ inline double tower_operations(architecture const& a, std::size_t number, int se
   for (int i = 0; i < own.layer_count(); ++i) {
     layer const& l = own.at(i);
     double const met = layer_matrices(own, l, l.feed.chosen) + l.mix.beside + l.feed.beside,
-                 adapters = own.lora.are_any() ? adapter_parameters(own, l) : 0;
+                 adapters = own.lora.are_any() ? adapter_products(own, l) : 0;
     count.add(2.0 * met * tokens, attention_operations(tokens, l.mix) * tokens, takes);
     count.add(2.0 * adapters * tokens, 0, gradient_kind::all);
   }
@@ -108,7 +108,7 @@ double step_operations(architecture const& a, int sequence, int batch) {
     if (takes == gradient_kind::none)
       less += 2 * own + 2 * operations_detail::attention_operations(sequence, l.mix);
   }
-  return (6 * (met + adapter_parameters(a)) + 3 * attention - less) * sequence * batch + beside * batch;
+  return (6 * (met + adapter_products(a)) + 3 * attention - less) * sequence * batch + beside * batch;
 }
 
 }  // namespace ashlar::cost

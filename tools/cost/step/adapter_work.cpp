@@ -5,6 +5,18 @@ namespace ashlar::cost {
 
 void add_adapter(adapted_matrix const& to, question const& q, layer_work& w) {
   double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor, rank = q.model.lora.rank;
+  if (q.model.lora.kind == adapter_kind::rotations) {
+    w.products.push_back({.m = tokens,
+                          .n = rank,
+                          .k = rank,
+                          .count = to.in / rank,
+                          .is_low = false,
+                          .is_one_kernel = true});
+    // The input is cast to the 32 bits of the adapter, and back for the product.
+    w.forward_bytes += 2 * (2 + 4) * tokens * to.in;
+    w.backward_bytes += (2 * (2 + 4) + 2 * 3) * tokens * to.in;
+    return;
+  }
   w.products.push_back({.m = tokens, .n = rank, .k = to.in / tensor, .is_low = false});
   w.products.push_back({.m = tokens, .n = to.out / tensor, .k = rank, .is_low = false});
   w.forward_bytes += 2 * 3 * tokens * to.out / tensor;
@@ -38,7 +50,22 @@ inline void add_weight_norms(adapted_matrix const& of, question const& q, layer_
             .forward;
 }
 
+// Blocks are made by five terms of a series, which have three products.
+inline void add_rotations(adapted_matrix const& of, question const& q, layer_work& w) {
+  double const rank = q.model.lora.rank;
+  w.products.push_back({.m = rank,
+                        .n = rank,
+                        .k = rank,
+                        .count = 3 * of.in / rank,
+                        .is_low = false,
+                        .is_one_kernel = true});
+}
+
 }  // namespace adapter_work_detail
+
+layer_work rotation_work(question const& q, layer const& l) {
+  return adapter_work_detail::work_of_each(q, l, adapter_work_detail::add_rotations);
+}
 
 layer_work weight_norm_work(question const& q, layer const& l) {
   return adapter_work_detail::work_of_each(q, l, adapter_work_detail::add_weight_norms);

@@ -35,8 +35,7 @@ class keeper {
     adapted const inputs = adapted::queries | adapted::keys | adapted::values
                            | adapted::queries_keys_values | adapted::queries_down
                            | adapted::keys_values_down;
-    double kept =
-        norm(again, trains || has(q_.model.lora.of, inputs)) + between(adapted_matrices(q_.model, m));
+    double kept = norm(again, trains || adapters_read(inputs)) + between(adapted_matrices(q_.model, m));
     if (m.kind == mixer_kind::attention) {  // queries, keys, values, result, sum of each row
       double const gate = m.has_gate ? m.heads : 0;
       kept += value_ * (2 * m.heads + gate + 2 * m.groups) * m.head / tensor_ + 4 * m.heads / tensor_;
@@ -71,9 +70,9 @@ class keeper {
   double of(feed_forward const& f, recomputation again, bool trains) const {
     if (f.kind == feed_forward_kind::none) return 0;
     std::vector<adapted_matrix> const adapters = adapted_matrices(q_.model, f);
-    bool const reads_norm = has(q_.model.lora.of, adapted::gates | adapted::up | adapted::gates_up)
-                            && !adapters.empty(),
-               reads_activation = has(q_.model.lora.of, adapted::down);
+    bool const reads_norm =
+                   adapters_read(adapted::gates | adapted::up | adapted::gates_up) && !adapters.empty(),
+               reads_activation = adapters_read(adapted::down);
     double const kept = norm(again, trains || reads_norm) + between(adapters);
     if (f.kind == feed_forward_kind::dense)
       return kept
@@ -132,6 +131,10 @@ class keeper {
   }
 
  private:
+  // Rotations keep a copy of their own.
+  bool adapters_read(adapted inputs) const {
+    return has(q_.model.lora.of, inputs) && q_.model.lora.kind != adapter_kind::rotations;
+  }
   double norm_input() const { return handed_bytes(q_) * q_.model.hidden / split(); }
   double norm_result(recomputation again, bool trains) const {
     return !trains || has(again, recomputation::norms) ? 0 : input_ * q_.model.hidden / split();
@@ -142,13 +145,13 @@ class keeper {
     return norm_input() + norm_result(again, trains) + (keeps_more ? 4 * q_.model.hidden / split() : 0);
   }
 
-  // The result of each A, in 16 bits; with magnitudes also both results that they scale, and behind
-  // dropout what it leaves and its mask.
+  // The result of each A, or the input of each rotation, in 16 bits; with magnitudes also both results
+  // that they scale, and behind dropout what it leaves and its mask.
   double between(std::vector<adapted_matrix> const& matrices) const {
     adapters const& lora = q_.model.lora;
     double kept = 0;
     for (adapted_matrix const& each : matrices) {
-      kept += 2.0 * lora.rank;
+      kept += 2.0 * (lora.kind == adapter_kind::rotations ? each.in : lora.rank);
       if (lora.kind == adapter_kind::magnitudes) kept += 2 * 2 * each.out;
       if (lora.drops_inputs) kept += (2 + 1) * each.in;
     }

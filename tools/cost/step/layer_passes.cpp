@@ -104,6 +104,11 @@ stage_passes passes_of_layer(question const& q, layer const& l, recomputation ag
     stage_passes low = passes_of_work(q, l, adapter_work(q, l), c);
     if (q.model.lora.kind == adapter_kind::magnitudes)
       low.forward.add(passes_of_work(q, l, weight_norm_work(q, l), c).forward);
+    if (q.model.lora.kind == adapter_kind::rotations) {
+      stage_passes const made = passes_of_work(q, l, rotation_work(q, l), c);
+      low.forward.add(made.forward);
+      low.backward.add(made.backward);
+    }
     if (q.model.lora.drops_inputs) {
       stage_passes frozen = passes_of_work(q, l, frozen_work_again(q, l), c);
       frozen.backward.leave_out_weights();

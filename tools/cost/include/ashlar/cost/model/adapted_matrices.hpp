@@ -24,4 +24,9 @@ double adapter_parameters(architecture const& a, layer const& l);
 double head_adapter_parameters(architecture const& a);
 double adapter_parameters(architecture const& a);
 
+// Products that a token meets in adapters, each a multiplication and an addition: of a layer, and of
+// all.
+double adapter_products(architecture const& a, layer const& l);
+double adapter_products(architecture const& a);
+
 }  // namespace ashlar::cost

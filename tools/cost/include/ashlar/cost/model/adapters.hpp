@@ -44,8 +44,9 @@ inline constexpr adapted every_matrix = adapted::queries | adapted::keys | adapt
 enum class packing : unsigned char { none, bits_8, bits_4 };
 
 // low_rank: B A. magnitudes: a factor for each row of W + B A, divided by the norms of its rows (Liu et
-// al. 2024, DoRA). singular_values: B E A with a diagonal E (Zhang et al. 2023, AdaLoRA).
-enum class adapter_kind : unsigned char { low_rank, magnitudes, singular_values };
+// al. 2024, DoRA). singular_values: B E A with a diagonal E (Zhang et al. 2023, AdaLoRA). rotations: W
+// R, where R has orthogonal blocks, of as many rows as the rank says (Qiu et al. 2025, OFT v2).
+enum class adapter_kind : unsigned char { low_rank, magnitudes, singular_values, rotations };
 
 // Everything else of the model is frozen. Routers and routed experts have no adapters.
 struct adapters {

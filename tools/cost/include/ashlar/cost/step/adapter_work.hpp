@@ -14,5 +14,7 @@ layer_work adapter_work(question const& q, layer const& l);
 // that run again behind dropout.
 layer_work weight_norm_work(question const& q, layer const& l);
 layer_work frozen_work_again(question const& q, layer const& l);
+// A layer whose adapters are rotations: a forward makes them of what trains.
+layer_work rotation_work(question const& q, layer const& l);
 
 }  // namespace ashlar::cost
