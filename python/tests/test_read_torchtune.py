@@ -175,11 +175,29 @@ def test_values(tmp_path, changed, part, expected):
     assert (found.get(name) if name else found) == expected
 
 
+def test_teacher(tmp_path):
+    """By the configuration of its checkpoint, or by its name, which asks for it."""
+    changed = {
+        "teacher_model": {"_component_": "torchtune.models.llama3_1.llama3_1_405b"},
+        "teacher_checkpointer": {"checkpoint_dir": str(tmp_path)},
+        "kd_loss": {"_component_": "torchtune.modules.loss.ForwardKLLoss"},
+        "kd_ratio": 0.5,
+    }
+    remark = "# tune run knowledge_distillation_distributed --config a\n"
+    run = read(tmp_path, remark, **changed)
+    assert run.program["teacher"] == "torchtune.models.llama3_1.llama3_1_405b"
+    assert any("--teacher" in note for note in run.notes)
+    config = {"model_type": "llama", "num_hidden_layers": 2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    run = read(tmp_path, remark, **changed)
+    assert run.program["teacher"] == config
+    assert run.unknown == []
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"model": {**LORA, "use_dora": True}}, "use_dora"),
-        ({"teacher_model": {"_component_": "a"}}, "a teacher of another size"),
         ({"policy_model": {"_component_": "a"}}, "a value model trains beside"),
         ({"grpo_samples": 4}, "GRPO generates"),
         (

@@ -97,8 +97,10 @@ inline void change_question(dice& d, cost::question& q) {
       q.program.delays_weights = d.percent(50);
       q.program.sums_copies_once = d.percent(50);
       q.program.scatters_once = d.percent(50);
+      q.program.sums_in_32_bits = d.percent(50);
       q.program.holds_frozen_copy = d.percent(50);
       q.program.frozen_forwards = extreme(d, 0);
+      if (d.percent(20)) q.teachers.push_back(q.model);
       q.layout.shard_ranks = d.percent(70) ? d.between(0, 9) : extreme(d, 1);
       q.layout.weight_ranks = d.percent(70) ? d.between(0, 4) : extreme(d, 1);
       q.cluster.device().built = any_of<cost::generation>(d, 8);

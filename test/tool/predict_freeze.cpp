@@ -177,6 +177,24 @@ TEST_CASE("predict: forwards beside those that train, and a frozen copy") {
         "when a pipeline runs them"}});
 }
 
+TEST_CASE("predict: a teacher of other sizes takes its forward, weights and logits") {
+  std::string const job = "--model 8B --cluster 8xH100 --sequence 1024 --batch 64 --sharding full ";
+  auto const alone = predicted_run(job), own = predicted_run(job + "--teacher llama3-8b"),
+             beside = predicted_run(job + "--frozen-forwards 1"),
+             large = predicted_run(job + "--teacher llama3-70b --recompute full");
+  CHECK(own["step_seconds"].get<double>() == doctest::Approx(beside["step_seconds"].get<double>()));
+  // Weights of the teacher in shards; logits in 16 bits and their softmax in 32.
+  CHECK(own["peak_bytes"].get<double>() - alone["peak_bytes"].get<double>()
+        == doctest::Approx(2 * 8'030'261'248.0 / 8 + 6 * 1024.0 * 128'256).epsilon(1e-3));
+  CHECK(large["step_seconds"] > 2.5 * alone["step_seconds"].get<double>());
+  CHECK(large["options"].get<std::string>().find("--teacher llama3-70b") != std::string::npos);
+  all_refused(
+      {{"predict --model 8B --cluster 8xH100 --sequence 4096 --batch 64 --pipeline 2 --teacher 8B",
+        "--teacher: nothing here says when a pipeline"},
+       {"predict --model 8B --cluster 8xH100 --sequence 4096 --batch 64 --teacher org/none",
+        "--teacher: "}});
+}
+
 TEST_CASE("predict: gradients that are scattered once a step are held whole until then") {
   std::string const job = "--model 8B --cluster 8xH100 --sequence 1024 --batch 64 --sharding full ";
   auto const each = predicted_run(job), once = predicted_run(job + "--scatter-once"),

@@ -10,6 +10,7 @@ from .automodel_parts import add_adapters, add_frozen, add_optimizer_state, is_n
 from .local_models import local_model
 from .optimizers import add_fact
 from .run_file import Run, Unreadable
+from .teachers import add_teacher
 from .values import Values, sorted_out
 
 READS = "NeMo AutoModel"
@@ -38,9 +39,10 @@ _KINDS = (
     "BenchmarkingRecipeForNextTokenPrediction",
     "FinetuneRecipeForVLM",
     "TrainFinetuneRecipeForSequenceClassification",
+    "KnowledgeDistillationRecipeForNextTokenPrediction",
+    "KnowledgeDistillationRecipeForVLM",
 )
 _OTHERS = {
-    "KnowledgeDistillation": "a teacher runs beside the model",
     "Eagle": "a head that drafts tokens trains beside a model that is held",
     "DSpark": "a head that drafts tokens trains beside a model that is held",
     "DFlash": "a head that drafts tokens trains beside a model that is held",
@@ -97,6 +99,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path, ranks: int = 0) -> Ru
     add_frozen(v, run, path)
     add_optimizer_state(v, run, path)
     _add_sums(v, run)
+    if v.section("teacher_model"):
+        _add_teacher(v, run, path)
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run
@@ -167,6 +171,23 @@ def _add_model(v: Values, run: Run, path: pathlib.Path) -> None:
     v.asked.update(
         ("model.num_nextn_predict_layers", "model.config.num_nextn_predict_layers")
     )
+
+
+def _add_teacher(v: Values, run: Run, path: pathlib.Path) -> None:
+    """recipes/llm/kd.py: of the same ranks, unless they have meshes of their own."""
+    for key in ("separate_meshes", "offload_teacher_model"):
+        if v.flag(key):
+            raise Unreadable(
+                f"{path}: {key}: the teacher is on devices of its own, or on the host; "
+                f"--set {key}=false predicts it beside the model"
+            )
+    name = v.word("teacher_model.pretrained_model_name_or_path")
+    add_teacher(run, name, path.parent)
+    held = v.word("teacher_model.torch_dtype", default="auto")
+    if held not in ("auto", "bf16", "bfloat16", "torch.bfloat16"):
+        raise Unreadable(f"{path}: teacher_model.torch_dtype {held} is not predicted")
+    quiet = ("teacher_model.", "teacher_distributed.", "kd_")
+    v.asked.update(key for key in v.all if key.startswith(quiet))
 
 
 def _add_batch(v: Values, run: Run) -> None:
@@ -343,12 +364,6 @@ def _add_sums(v: Values, run: Run) -> None:
     defers = v.flag("distributed.defer_fsdp_grad_sync", default=True)
     if not defers or not has_several or run.layout["sharding"] == "none":
         return
-    if run.layout["sharding"] == "full":
-        run.program["scatter_once"] = True
-    is_narrow = "bf" in v.word("distributed.mp_policy.reduce_dtype", default="float32")
-    if not run.program.get("lora") and not is_narrow:
-        run.unknown.append(
-            "gradients, which each rank sums whole in 32 bits where a step has several "
-            "micro-batches: counted in "
-            + ("16" if run.layout["sharding"] == "full" else "shards")
-        )
+    run.program["scatter_once"] = True
+    if "bf" not in v.word("distributed.mp_policy.reduce_dtype", default="float32"):
+        run.program["wide_sums"] = True

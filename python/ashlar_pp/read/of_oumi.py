@@ -35,7 +35,7 @@ _QUIET = """
     fsdp.use_orig_params fsdp.state_dict_type fsdp.sync_module_states
     fsdp.transformer_layer_cls fsdp.min_num_params deepspeed.
 """.split()
-_KINDS = {"TRL_DPO": "dpo", "TRL_KTO": "kto", "TRL_GRPO": "grpo"}
+_KINDS = {"TRL_DPO": "dpo", "TRL_KTO": "kto", "TRL_GRPO": "grpo", "TRL_GKD": "gkd"}
 _TRAINERS = ("TRL_SFT", "HF", "OUMI", *_KINDS)
 _TRAINER_NAMES = {
     "per_device_train_batch_size": "per_device_train_batch_size",
@@ -120,7 +120,7 @@ def _trainer(v: Values, path: pathlib.Path) -> str:
     if not v.section("training"):
         raise Unreadable(f"{path} is oumi's, and has no training: nothing trains")
     name = v.word("training.trainer_type", default="HF").upper()
-    if name in ("TRL_GKD", "TRL_GOLD"):
+    if name == "TRL_GOLD":
         raise Unreadable(
             f"{path}: trainer_type {name}: a teacher runs beside the model, and the "
             "model generates; describe the step that trains to ashlar predict"
@@ -132,7 +132,8 @@ def _trainer(v: Values, path: pathlib.Path) -> str:
         )
     if name not in _TRAINERS:
         raise Unreadable(f"{path}: trainer_type {name} is not known here")
-    for part in ("gkd", "gold", *(["grpo"] if name != "TRL_GRPO" else [])):
+    unread = ("grpo", "gkd") if name not in ("TRL_GRPO", "TRL_GKD") else ()
+    for part in ("gold", *unread):
         v.asked.update(
             f"training.{part}.{key}" for key in v.section(f"training.{part}")
         )
@@ -151,6 +152,10 @@ def _lengths(v: Values, trainer: str) -> dict[str, Any]:
         made.update(grpo)
         if v.get("training.reward_functions"):
             made["reward_funcs"] = v.get("training.reward_functions")
+    elif trainer == "TRL_GKD":
+        made.update(v.section("training.gkd"))
+        made["max_length"] = longest
+        v.asked.update(f"training.gkd.{key}" for key in v.section("training.gkd"))
     elif trainer != "TRL_KTO" and longest is not None:
         made.pop("max_seq_length", None)
         made["max_length"] = v.number("model.model_max_length")

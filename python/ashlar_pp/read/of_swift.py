@@ -125,9 +125,10 @@ def _read_preference(given: dict[str, Any]) -> None:
         raise Unreadable(
             f"rlhf_type {kind}: a second model runs, or it generates beside the step"
         )
-    if is_of_rewards(kind):
+    generates = is_of_rewards(kind) or kind == "gkd"
+    if generates:
         given.setdefault("max_completion_length", "512")
-    for name in _BETWEEN_UPDATES if is_of_rewards(kind) else ():
+    for name in _BETWEEN_UPDATES if generates else ():
         given.pop(name, None)
 
 
@@ -136,7 +137,8 @@ def _refuse_parts(given: dict[str, Any]) -> None:
     if kind not in (None, "full", "lora", "adalora"):
         why = _OTHER_TUNERS.get(kind, "adapters of this kind are not counted")
         raise Unreadable(f"tuner_type {kind}: {why}")
-    for name in _OTHER_TRAINING:
+    teaches = ("teacher_model",) if given.get("rlhf_type") == "gkd" else ()
+    for name in (each for each in _OTHER_TRAINING if each not in teaches):
         if given.pop(name, None) not in (None, "none", "0", "false", "causal_lm"):
             raise Unreadable(f"--{name}: another part trains, or another head")
 
@@ -289,6 +291,11 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     if "bf16" not in given and "fp16" not in given:
         values["bf16" if dtype == "bfloat16" else "fp16"] = True
     kind = preference_of(given, "")
+    if kind == "gkd":
+        raise Unreadable(
+            "rlhf_type gkd under Megatron-Core: nothing here says what its ranks hold "
+            "of the teacher; describe the step to ashlar predict by --teacher"
+        )
     heads = {k: given.pop(k) for k in _OF_HEADS if k in given}
     is_of_pairs = read_head(Values(heads, "--task_type"), run)
     if is_of_rewards(kind):

@@ -12,6 +12,7 @@ from .local_models import local_model
 from .optimizers import add_fact, add_optimizer, name_of_class
 from .preferences import add_preference
 from .run_file import Run, Unreadable
+from .teachers import add_teacher
 from .torchtune_model import READ, model_of
 from .values import Values, sorted_out
 
@@ -27,8 +28,9 @@ _QUIET = """
     activation_offloading_use_streams model.lora_alpha model.lora_dropout
     model.attn_dropout model.norm_eps
     model.max_seq_len model.rope_base model.scale_factor tensor_parallel_plan.
-    use_distributed_state_dict context_parallel_rotate_method fp8_recipe_name name
-    num_output_chunks keep_last_n_checkpoints compile.
+    kd_loss. kd_ratio teacher_checkpointer. use_distributed_state_dict
+    context_parallel_rotate_method fp8_recipe_name name num_output_chunks compile.
+    keep_last_n_checkpoints
 """.split()
 RECIPE = re.compile(
     r"(?:\w+/)*(?:qat_)?(?:full|lora|qat|ppo|knowledge_distillation)"
@@ -37,7 +39,6 @@ RECIPE = re.compile(
 _TARGETS = {"output_proj": "o_proj"}
 # Other kinds of training, by keys of theirs.
 _OTHERS = (
-    (("teacher_model",), "a teacher of another size runs beside the model"),
     (
         ("policy_model", "reward_and_value_model"),
         "PPO generates, and a value model trains beside the policy",
@@ -75,6 +76,8 @@ def of_recipe(
     if "reward" in name or "classifier" in name:
         raise Unreadable(f"{path}: {name} has another head: say --head to predict")
     _add_model(v, run, builder, path)
+    if v.section("teacher_model"):
+        _add_teacher(v, run, path)
     _add_adapters(v, run, name, path)
     _add_batch(v, run)
     _add_ranks(v, run, path, recipe, ranks)
@@ -118,6 +121,16 @@ def _add_model(v: Values, run: Run, builder: str, path: pathlib.Path) -> None:
         )
     if "llama4" in builder:
         run.unknown.append("the encoder of images, which is held beside the decoder")
+
+
+def _add_teacher(v: Values, run: Run, path: pathlib.Path) -> None:
+    """recipes/knowledge_distillation_distributed.py: ranks share it as the model."""
+    builder = v.word("teacher_model._component_")
+    sizes = v.section("teacher_model")
+    place = v.word("teacher_checkpointer.checkpoint_dir")
+    made = model_of(builder, sizes, path.parent) or local_model(place, path.parent)
+    add_teacher(run, builder, path.parent, made)
+    v.asked.update(f"teacher_model.{key}" for key in sizes)
 
 
 def _add_adapters(v: Values, run: Run, name: str, path: pathlib.Path) -> None:

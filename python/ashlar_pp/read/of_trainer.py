@@ -24,6 +24,7 @@ from .preferences import (
     refuse_second_model,
 )
 from .run_file import Run, Unreadable, add_frozen_towers
+from .teachers import read_teacher
 from .trained_parts import add_unfrozen
 from .trainer_adapters import (
     NO,
@@ -174,7 +175,10 @@ def of_arguments(
         read_weights(v, run)
     if is_of_pairs:
         double_batch(run)
-    if kind:
+    if kind == "gkd":
+        read_teacher(v, run, name, folder)
+        v.asked.update((*OF_PREFERENCES, "stage"))
+    elif kind:
         add_preference(run, kind)
         v.asked.update((*OF_PREFERENCES, "stage"))
     refuse_unknown(v, run)
@@ -182,7 +186,9 @@ def of_arguments(
     pass_over(v, run)
     run.not_read = [key for key in v.rest() if is_silent(key)]
     others = [key for key in v.rest() if not is_silent(key)]
-    quiet, unknown = sorted_out(others, OF_GENERATION if is_of_rewards(kind) else ())
+    quiet, unknown = sorted_out(
+        others, OF_GENERATION if is_of_rewards(kind) or kind == "gkd" else ()
+    )
     run.not_read.extend(quiet)
     run.unknown.extend(unknown)
     said = [v.get(key) for key in _FORMATS]

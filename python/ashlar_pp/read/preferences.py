@@ -16,10 +16,10 @@ from .values import Values
 _OF_PAIRS = ("dpo", "ipo", "cpo", "orpo", "simpo")
 _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
 _OF_REWARDS = ("grpo", "rloo")
-_KINDS = (*_OF_PAIRS, "kto", *_OF_REWARDS)
+_KINDS = (*_OF_PAIRS, "kto", "gkd", *_OF_REWARDS)
 # A program that trains so by its name, as TRL's examples.
 _NAMES = re.compile(
-    r"(?:^|[_/-])(dpo|cpo|mpo|orpo|simpo|kto|grpo|rloo)(?:v\d)?(?![a-z])"
+    r"(?:^|[_/-])(dpo|cpo|mpo|orpo|simpo|kto|grpo|rloo|gkd)(?:v\d)?(?![a-z])"
 )
 
 # Programs of their own name the models that run beside the one that trains.
@@ -140,7 +140,7 @@ def refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> 
                 f"{key}: it generates answers and keeps samples by their rewards; "
                 "nothing trains"
             )
-    if is_of_rewards(kind) or kind == "reward_model":
+    if is_of_rewards(kind) or kind in ("reward_model", "gkd"):
         return
     wrong = _SECOND if kind else (*_SECOND, *OF_PREFERENCES)
     harmless = ("loss_type", "max_prompt_length")

@@ -23,7 +23,8 @@ EXPERTS = {"distributed.ep_size": 8, "model.backend.dispatcher": "deepep", "mode
 RECIPES = [
     # Weights are held in 32 bits where the file does not say their format, as its optimizer updates them.
     (recipe({}), {"batch.sequences": 64, "batch.micro_batch": 4, "batch.sequence": 2048, "layout.sharding": "full", "layout.recompute": None,
-                  "layout.tensor": None, "program.scatter_once": True, "program.fact": "fused-norm=off,loss=whole"}),
+                  "layout.tensor": None, "program.scatter_once": True, "program.wide_sums": True, "unknown": None,
+                  "program.fact": "fused-norm=off,loss=whole"}),
     (recipe({"model.torch_dtype": "bf16"}), {"program.fact": f"fused-norm=off,loss=whole,{IN_16}"}),
     (recipe({"model.torch_dtype": "float32", "distributed.defer_fsdp_grad_sync": False}), {"program.scatter_once": None, "unknown": None,
                                                                                           "program.fact": "fused-norm=off,loss=whole"}),
@@ -65,7 +66,10 @@ RECIPES = [
     (recipe({"optimizer._target_": "flashoptim.FlashAdamW"}), "only the state of Adam"),
     (recipe({"model.config": {"num_hidden_layers": 2}}), "sizes of its own"),
     (recipe({"recipe": "TrainEagle3Recipe"}), "drafts tokens"),
-    (recipe({"recipe": "KnowledgeDistillationRecipeForNextTokenPrediction"}), "a teacher"),
+    (recipe({"recipe": "KnowledgeDistillationRecipeForNextTokenPrediction", "teacher_model.pretrained_model_name_or_path": "a/c", "kd_ratio": 0.5}), {
+        "program.teacher": "a/c", "unknown": None}),
+    (recipe({"recipe": "KnowledgeDistillationRecipeForNextTokenPrediction", "teacher_model.pretrained_model_name_or_path": "a/c",
+             "offload_teacher_model": True}), "offload_teacher_model=false"),
     (recipe({"recipe": {"_target_": "nemo_automodel.recipes.llm.train_ft.TrainFinetuneRecipeForNextTokenPrediction"}}), {"batch.sequences": 64}),
 ]
 FILE = ("echo '{\"recipe\": \"TrainFinetuneRecipeForNextTokenPrediction\", \"step_scheduler\": {\"local_batch_size\": 1}, "

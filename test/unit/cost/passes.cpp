@@ -105,6 +105,83 @@ TEST_CASE("passes: a frozen copy is all weights in 16 bits, in shards where they
   }
 }
 
+TEST_CASE("passes: the forward of a teacher takes what it does alone, and nothing is run back") {
+  constants const c = round_constants();
+  for (sharding const shares : {sharding::none, sharding::full}) {
+    question q = asked(dense_model(4));
+    q.layout.sharding = shares;
+    q.layout.recompute = recomputation::full;
+    question large = q;
+    large.model = dense_model(12);
+    stage_passes const none = passes_of(q, stages_of(q), c)[0],
+                       alone = passes_of(large, stages_of(large), c)[0];
+    q.teachers = {dense_model(12)};
+    stage_passes const both = passes_of(q, stages_of(q), c)[0];
+    CHECK(both.forward.on_device()
+          == doctest::Approx(none.forward.on_device() + alone.forward.on_device()));
+    CHECK(both.forward.sharding == doctest::Approx(none.forward.sharding + alone.forward.sharding));
+    CHECK(both.backward.on_device() == none.backward.on_device());
+  }
+}
+
+TEST_CASE("passes: a teacher holds its weights in 16 bits, in shards where they are, and its logits") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  for (sharding const shares : {sharding::none, sharding::gradients, sharding::full}) {
+    q.layout.sharding = shares;
+    q.teachers.clear();
+    memory_parts const without = memory_of(q, stages_of(q), c)[0];
+    q.teachers = {dense_model(12)};
+    memory_parts const with = memory_of(q, stages_of(q), c)[0];
+    double const all = 12 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000;
+    CHECK(with.parameters - without.parameters
+          == doctest::Approx(2 * all / (shares == sharding::full ? 8 : 1)));
+    // In 16 bits, and their softmax in 32.
+    CHECK(with.logits - without.logits == doctest::Approx((2 + 4) * q.micro_batch_tokens() * 32000));
+    CHECK(with.optimizer == without.optimizer);
+    CHECK(with.gradients == without.gradients);
+    CHECK(with.activations == without.activations);
+  }
+}
+
+TEST_CASE("passes: teachers are checked as models, and run beside one stage alone") {
+  auto const broken = [](question const& q) {
+    try {
+      check(q);
+    } catch (unpredictable const& e) {
+      return e.broken;
+    }
+    return requirement::sizes_are_positive;  // none
+  };
+  question q = asked(dense_model(4));
+  q.teachers = {dense_model(12)};
+  CHECK(broken(q) == requirement::sizes_are_positive);
+  q.layout.tensor = 8;
+  q.layout.data = 1;
+  CHECK(broken(q) == requirement::sizes_are_positive);
+  q.teachers[0].kinds[0].mix.heads = q.teachers[0].kinds[0].mix.groups = 12;
+  CHECK(broken(q) == requirement::heads_divide);
+  question two = in_two_stages(dense_model(4));
+  two.teachers = {dense_model(12)};
+  CHECK(broken(two) == requirement::teachers_have_one_stage);
+}
+
+TEST_CASE("passes: sums that wait for the last micro-batch have 16 bits, or 32") {
+  constants const c = round_constants();
+  question q = asked(dense_model(4));
+  q.layout.sharding = sharding::full;
+  q.batch = 16;
+  auto const gradients = [&](bool waits, bool is_wide) {
+    q.program.scatters_once = waits;
+    q.program.sums_in_32_bits = is_wide;
+    return memory_of(q, stages_of(q), c)[0].gradients;
+  };
+  double const all = 4 * (3 * 1024 * 1024 + 3 * 1024 * 4096.0) + 2 * 1024 * 32000;
+  CHECK(gradients(true, false) - gradients(false, false) == doctest::Approx(2 * all).epsilon(1e-2));
+  CHECK(gradients(true, true) - gradients(false, false) == doctest::Approx(4 * all).epsilon(1e-2));
+  CHECK(gradients(false, true) == gradients(false, false));
+}
+
 TEST_CASE("passes: attention to other tokens takes what attention to as many of its own does") {
   constants const c = round_constants();
   architecture a = dense_model(4);

@@ -164,6 +164,7 @@ std::string obstacle_of_layout(framework const& f, question const& q, std::strin
     return fmt::format("it has no schedule like {}", schedule);
   if (!q.model.has_logits()) return "nothing here writes a head in place of logits";
   if (q.model.freezes_any()) return "nothing here writes which parameters are frozen";
+  if (!q.teachers.empty()) return "nothing here writes a teacher";
   if (!f.any_division && !deals_evenly(stages_of(q)))
     return "it deals layers evenly, by their parameters or by their type, not as this layout does";
   if (is_spread(stages_of(q)))

@@ -15,6 +15,7 @@
 #include "predict/optimizer_choice.hpp"
 #include "predict/recomputation_choice.hpp"
 #include "predict/schedule_choice.hpp"
+#include "predict/teacher_choice.hpp"
 #include "predict/tower_choice.hpp"
 #include "predict/tower_words.hpp"
 #include "predict/words.hpp"
@@ -81,6 +82,9 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
   command.add_flag("--scatter-once", q.program.scatters_once,
                    "each rank of a fully sharded model sums whole gradients, and scatters them once a "
                    "step: FSDP as the Trainer of transformers accumulates, not after each backward");
+  command.add_flag("--wide-sums", q.program.sums_in_32_bits,
+                   "with --scatter-once, whole gradients are summed in 32 bits, not in 16: FSDP2 of "
+                   "PyTorch where it reduces in 32 bits");
   add_number(
       command, "--weight-ranks", q.layout.weight_ranks, 1, most_of_a_size,
       "ranks that have all weights among them in 16 bits beside the shards, for backwards to gather: "
@@ -166,6 +170,11 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
                    "a frozen copy of the weights is held, as that of a reference; beside adapters it is "
                    "the model itself");
   command
+      .add_option("--teacher", o.teacher,
+                  "as --model: a frozen model, whose forward runs beside each, and whose weights and "
+                  "logits are held: the teacher of a distillation")
+      ->type_name("MODEL");
+  command
       .add_option(
           "--head", o.head,
           "outputs of a head that the model has in place of logits: 1 of a reward model, as many "
@@ -242,6 +251,7 @@ prediction prepare(question_options const& o, described_model model,
                     [&](std::string const& kind) { return is_of_kind(each.device, kind); });
   }
   choose_head(o.head, p);
+  choose_teacher(o.teacher, p);
   p.freeze = o.freeze;
   p.train_only = o.train_only;
   // A recipe says of all models that towers are frozen; --train-only freezes them, too.

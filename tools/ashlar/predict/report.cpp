@@ -182,6 +182,9 @@ std::string text_of(prediction const& p, bool explains) {
   if (q.model.predictions > 0)
     text += fmt::format("  and {} of {} that predict further tokens\n",
                         count_words(prediction_parameters(q.model)), q.model.predictions);
+  for (auto const& teacher : q.teachers)
+    text += fmt::format("  beside a teacher of {} parameters, {} for a token\n",
+                        count_words(parameters(teacher)), count_words(active_parameters(teacher)));
   for (std::string const& note : remarks_on(p)) text += fmt::format("  {}\n", note);
   text += fmt::format("{}, {}\n{}\n\n", name_of(q.cluster), word_for(format_choices, q.program.format),
                       options_of(p));

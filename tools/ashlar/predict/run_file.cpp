@@ -34,11 +34,13 @@ constexpr std::array options_of_program{"precision",
                                         "sequence-parallel",
                                         "dispatch-fp8",
                                         "delay-weights",
-                                        "sum-copies-once",
                                         "fact",
                                         "scatter-once",
-                                        "frozen-forwards",
+                                        "sum-copies-once",
+                                        "wide-sums",
+                                        "teacher",
                                         "frozen-copy",
+                                        "frozen-forwards",
                                         "head",
                                         "freeze",
                                         "train-only",
@@ -105,6 +107,7 @@ class run_reader : json_reader {
   std::string value_of(json const& value, std::string const& key) const {
     if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
     if (value.is_number_integer()) return fmt::format("{}", value.get<long long>());
+    if (value.is_object() && key == "teacher") return value.dump();
     return text(value, key.c_str());
   }
 

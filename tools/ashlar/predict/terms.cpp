@@ -185,7 +185,7 @@ std::string line_of(option_list const& options) {
   std::string line;
   for (auto const& [name, value] : options) {
     line += fmt::format("{}--{}", line.empty() ? "" : " ", name);
-    bool const is_quoted = std::string_view(name) == "layout";
+    bool const is_quoted = std::string_view(name) == "layout" || value.find('{') == 0;
     if (!value.empty()) line += is_quoted ? " '" + value + "'" : " " + value;
   }
   return line;
@@ -213,6 +213,7 @@ option_list rank_list(question const& q) {
   if (q.layout.shard_ranks > 0) add("shard-ranks", q.layout.shard_ranks);
   flag("sum-copies-once", q.program.sums_copies_once);
   flag("scatter-once", q.program.scatters_once);
+  flag("wide-sums", q.program.sums_in_32_bits);
   if (q.layout.weight_ranks > 0) add("weight-ranks", q.layout.weight_ranks);
   flag("pipeline-inside", q.layout.pipeline_inside);
   if (q.layout.recompute != recomputation::none && !recompute_word(q).empty())
@@ -251,6 +252,7 @@ option_list options_list(prediction const& p) {
   if (q.program.frozen_forwards > 0)
     all.emplace_back("frozen-forwards", fmt::format("{}", q.program.frozen_forwards));
   if (q.program.holds_frozen_copy) all.emplace_back("frozen-copy", "");
+  add("teacher", p.teacher);
   add("layout", p.layout);
   add("head", p.head);
   add("freeze", p.freeze);

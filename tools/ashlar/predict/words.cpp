@@ -150,6 +150,8 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
     case requirement::forwards_beside_are_few:
       return e.limit > 1 ? std::string("--frozen-forwards: nothing here says when a pipeline runs them")
                          : fmt::format("--frozen-forwards is from 0 to 100, not {}", e.number);
+    case requirement::teachers_have_one_stage:
+      return std::string("--teacher: nothing here says when a pipeline runs its forwards");
     case requirement::weights_away_are_sharded:
       return "--offload-weights: needs --sharding full, without --weight-ranks";
     case requirement::what_leaves_is_kept:

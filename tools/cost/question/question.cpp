@@ -1,6 +1,7 @@
 #include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/model/tower_parameters.hpp>
 #include <ashlar/cost/question/question.hpp>
+#include <ashlar/cost/question/teachers.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -246,6 +247,8 @@ void check(question const& q) {
   int const beside = q.program.frozen_forwards;
   must(beside == 0 || (beside > 0 && beside <= 100 && l.pipeline == 1),
        requirement::forwards_beside_are_few, beside, l.pipeline);
+  must(q.teachers.empty() || l.pipeline == 1, requirement::teachers_have_one_stage, l.pipeline);
+  for (architecture const& each : q.teachers) check(teacher_question(q, each));
   question_detail::check_kernels(q);
   question_detail::check_facts(q.program.facts);
   question_detail::check_measured(q);

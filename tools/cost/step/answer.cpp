@@ -121,7 +121,7 @@ interval_gap interval_gap_of(question const& q, measured_sizes const& largest) {
       || !q.model.towers.empty() || q.layout.offload.optimizer
       || q.model.update.kind != optimizer_kind::adam
       || q.layout.offload.weights != offloaded_weights::none || q.program.frozen_forwards > 0
-      || q.program.holds_frozen_copy || !q.model.has_logits())
+      || q.program.holds_frozen_copy || !q.teachers.empty() || !q.model.has_logits())
     return interval_gap::features;
   if (!q.cluster.device().is_measured) return interval_gap::machine;
   for (auto const& each : answer_detail::compared_sizes(q, largest))

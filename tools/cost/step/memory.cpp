@@ -4,6 +4,7 @@
 #include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
+#include <ashlar/cost/question/teachers.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/memory.hpp>
 #include <ashlar/cost/step/weight_shards.hpp>
@@ -149,8 +150,9 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
     part.host = host_bytes(s.facts) * updated;
   }
   add_weights_on_host(q, held, ranks, part);
-  // Sums of all micro-batches, in the format of passes.
-  if (q.program.scatters_once && q.micro_batches() > 1) part.gradients += value * held.trained.both();
+  // Sums of all micro-batches, in the format of passes unless they are wider.
+  if (q.program.scatters_once && q.micro_batches() > 1)
+    part.gradients += (q.program.sums_in_32_bits ? 4 : value) * held.trained.both();
   part.gathered += layers_at_work(q, held, ranks);
 }
 
@@ -173,6 +175,26 @@ inline void add_frozen_copy(question const& q, held_parameters const& held, int 
   double const ranks = q.layout.sharding == sharding::full ? q.layout.sharing_ranks() * copies : 1;
   bool const is_away = q.layout.offload.weights != offloaded_weights::none;
   (is_away ? part.host : part.parameters) += value_bytes(q.program.format) * held.all.both() / ranks;
+}
+
+// Weights of teachers in 16 bits, where they are; logits that wait for the loss, and their softmax in
+// 32 bits, of as many tokens at once as the loss takes. Two layers at work are gathered, as the model's
+// own are at another time.
+inline void add_teachers(question const& q, int copies, memory_parts& part) {
+  bool const is_full = q.layout.sharding == sharding::full;
+  bool const is_away = q.layout.offload.weights != offloaded_weights::none;
+  double const ranks = is_full ? q.layout.sharing_ranks() * copies : 1,
+               value = value_bytes(q.program.format);
+  stack const s = stack_of(q);
+  double const softmax = s.is_sharded && s.facts.loss() == logits_held::chunks ? 4.0 / 8 : 4.0;
+  for (architecture const& each : q.teachers) {
+    question const asked = teacher_question(q, each);
+    held_parameters const held = held_by_stage(asked.model, asked.layout, stages_of(asked)[0]);
+    (is_away ? part.host : part.parameters) += value * held.all.both() / ranks;
+    part.logits += (value + softmax) * q.micro_batch_tokens() * head_rows(each, q.layout.tensor);
+    // Half of them: no gradients.
+    if (is_full) part.gathered = max_of(part.gathered, layers_at_work(asked, held, ranks) / 2);
+  }
 }
 
 inline std::vector<memory_parts> memory_with(question const& q, std::vector<stage> const& stages,
@@ -257,12 +279,13 @@ memory_parts memory_of_device(question const& q, stage_needs const& all, double 
   memory_parts part;
   memory_detail::add_parameters(q, all, copies, part);
   memory_detail::add_frozen_copy(q, all.held, copies, part);
+  memory_detail::add_teachers(q, copies, part);
   part.gathered += memory_detail::weight_norm_bytes(q);
   // AdaLoRA keeps the importance of each parameter and two averages of it, in 32 bits.
   if (q.model.lora.are_any() && q.model.lora.kind == adapter_kind::singular_values)
     part.optimizer += 3 * 4 * all.held.trained.both();
   part.activations = activations + all.whole + all.moving;
-  part.logits = all.logits;
+  part.logits += all.logits;
   part.framework = c.framework_bytes;
   return part;
 }

@@ -2,6 +2,8 @@
 #include <ashlar/cost/question/rank_questions.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/stage_devices.hpp>
+#include <ashlar/cost/question/stage_layout.hpp>
+#include <ashlar/cost/question/teachers.hpp>
 #include <ashlar/cost/step/exchanges.hpp>
 #include <ashlar/cost/step/held_parameters.hpp>
 #include <ashlar/cost/step/kept.hpp>
@@ -58,8 +60,7 @@ inline question without_adapters(question q) {
 }
 
 // Runs such forwards beside one that is followed by a backward.
-inline void run_beside(pass_terms const& one, question const& q, pass_terms& forward) {
-  double const times = q.program.frozen_forwards;
+inline void run_beside(pass_terms const& one, double times, pass_terms& forward) {
   forward.add(one, times);
   forward.sharding += times * one.sharding;
   forward.offload += times * one.offload;
@@ -87,6 +88,11 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
   std::vector<stage_passes> const beside = q.program.frozen_forwards > 0
                                                ? passes_on_one_kind(without_adapters(q), stages, c)
                                                : std::vector<stage_passes>{};
+  std::vector<pass_terms> teaching;
+  for (architecture const& each : q.teachers) {
+    question const asked = teacher_question(q, each);
+    teaching.push_back(passes_on_one_kind(asked, stages_of(asked), c)[0].forward);
+  }
 
   std::vector<stage_passes> all;
   for (stage const& s : stages) {
@@ -108,7 +114,9 @@ inline std::vector<stage_passes> passes_on_one_kind(question const& q, std::vect
     if (!q.measured.stages.empty())
       made = passes_detail::as_measured(
           made, q.measured.stages[q.measured.stages.size() == 1 ? 0 : all.size()]);
-    if (!beside.empty()) passes_detail::run_beside(beside[all.size()].forward, q, made.forward);
+    if (!beside.empty())
+      passes_detail::run_beside(beside[all.size()].forward, q.program.frozen_forwards, made.forward);
+    for (pass_terms const& each : teaching) passes_detail::run_beside(each, 1, made.forward);
     if (!kept.empty()) passes_detail::send_to_host(q.cluster.device(), kept[all.size()], made);
     all.push_back(made);
   }

@@ -61,9 +61,10 @@ enum class requirement : unsigned char {
   cross_attention_has_one_stage,   // number: stages; what it reads is on the first alone
   weights_away_are_sharded,  // weights leave that are not fully sharded, or without their optimizer
   forwards_beside_are_few,   // number: frozen forwards; limit: pipeline, where it is above 1
+  teachers_have_one_stage,   // number: stages of a pipeline
 };
 inline constexpr std::size_t requirement_count =
-    static_cast<std::size_t>(requirement::forwards_beside_are_few) + 1;
+    static_cast<std::size_t>(requirement::teachers_have_one_stage) + 1;
 
 // Thrown if a run cannot be predicted.
 struct unpredictable : std::exception {

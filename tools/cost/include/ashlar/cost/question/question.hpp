@@ -34,6 +34,9 @@ struct question {
   int sequence = 1;  // tokens
   int batch = 1;     // sequences
   measured_passes measured;
+  // Frozen models whose forward runs beside each of the model's own, on the same tokens: teachers of a
+  // distillation. Their logits are held until the loss is taken.
+  std::vector<architecture> teachers = {};
 
   // Micro-batches of each data rank.
   int micro_batches() const {

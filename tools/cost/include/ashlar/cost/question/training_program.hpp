@@ -43,6 +43,8 @@ struct training_program {
   // Gradients are scattered to the shards of a fully sharded model once a step, from sums that each rank
   // holds whole: FSDP within no_sync, as the Trainer of transformers runs it. Else after each backward.
   bool scatters_once = false;
+  // Those sums are in 32 bits, as FSDP2 of PyTorch has them where it reduces in 32 bits.
+  bool sums_in_32_bits = false;
   // Forwards without gradients beside each, as of the reference of preferences; and whether a frozen
   // copy of the weights is held for them.
   int frozen_forwards = 0;
