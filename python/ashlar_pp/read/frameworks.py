@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     automodel_run,
+    of_colossalai,
     of_ds_chat,
     of_megatron,
     of_nanotron,
@@ -24,6 +25,7 @@ from .run_file import Run, Unreadable
 
 # In the order in which they are asked.
 READERS: tuple[LaunchReader, ...] = (
+    of_colossalai,
     of_torchtitan,
     of_olmo_core,
     tune_run,

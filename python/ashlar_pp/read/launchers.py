@@ -39,6 +39,7 @@ class Training:
 # Options of launchers that stand alone; each other one has a value.
 _ALONE = {
     "torchrun": "standalone no-python run-path virtual-local-rank",
+    "colossalai": "",
     "deepspeed": "no_python no_local_rank force_multi bind_cores_to_rank "
     "elastic_training no_ssh no_ssh_check",
     "accelerate": "multi_gpu cpu tpu ipex use_xpu use_deepspeed use_fsdp "
@@ -92,6 +93,8 @@ def _training(command: Command) -> Training | None:
         return _launched(name, command, rest)
     if name == "accelerate":
         return _launched(name, command, rest[1:]) if rest[:1] == ["launch"] else None
+    if name == "colossalai":
+        return _launched(name, command, rest[1:]) if rest[:1] == ["run"] else None
     if name == "tune":
         return _tuned(command, rest[1:]) if rest[:1] == ["run"] else None
     if name == "oumi":
@@ -208,6 +211,10 @@ def _ranks(
         return _number(options.get("nnodes", "1")), _number(
             options.get("nproc_per_node")
         )
+    if launcher == "colossalai":
+        nodes = _number(options.get("num_nodes")) or around[0]
+        is_one = not {"hostfile", "host", "H"} & set(options)
+        return nodes or int(is_one), _number(options.get("nproc_per_node"))
     if launcher == "deepspeed":
         devices = _number(options.get("num_gpus"))
         include = options.get("include", options.get("i", ""))

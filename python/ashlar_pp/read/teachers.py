@@ -11,7 +11,7 @@ from .local_models import local_model
 from .run_file import Run, Unreadable
 from .values import Values
 
-# Of TRL and ms-swift: which samples are answers of the model, and how the losses mix.
+# They say which samples are answers of the model, and how the losses mix.
 _QUIET = """
     lmbda seq_kd sft_alpha gkd_logits_topk teacher_model teacher_model_name_or_path
     teacher_model_type teacher_model_revision teacher_model_init_kwargs disable_dropout

@@ -47,7 +47,7 @@ def read_adapters(v: Values, run: Run) -> None:
         v.asked.update(key for key in v.all if key.startswith(("lora_", "peft_")))
     if v.get("lora_r") and not v.get("adapter") and not is_off:
         # TRL, and programs that make their own adapters by peft.
-        targets = v.get("lora_target_modules", "target_modules") or _usual_places(run)
+        targets = v.get("lora_target_modules", "target_modules") or usual_places(run)
         run.program["lora"] = lora_words(v.number("lora_r"), targets)
         v.asked.update(_ADAPTERS)
         return
@@ -56,7 +56,7 @@ def read_adapters(v: Values, run: Run) -> None:
         if key == "adapter" and value in ("lora", "qlora"):
             everything = v.get("lora_target_linear") in (True, "true", "True")
             named = v.get("lora_target_modules") or (
-                None if everything else _usual_places(run)
+                None if everything else usual_places(run)
             )
             run.program["lora"] = lora_words(
                 v.number("lora_r"), "all" if everything else named
@@ -129,7 +129,7 @@ def refuse_unknown(v: Values, run: Run) -> None:
             )
 
 
-def _usual_places(run: Run) -> list[str]:
+def usual_places(run: Run) -> list[str]:
     """peft's own for Llama and most decoders of its kind (utils/constants.py)."""
     run.unknown.append(
         "places of adapters, which peft chooses by the model's type: taken to be "
