@@ -157,6 +157,10 @@ TEST_CASE("predict --torchtitan: what it compiles, and what it runs again") {
   for (char const* const how : {"load_balance = false", "load_balancer = \"none\""})
     CHECK(contains(options(std::string("context_parallel_") + how), "--fact context-balance=off"));
   CHECK(contains(options("[activation_checkpoint]\nmode = \"full\"\n"), "--recompute full"));
+  CHECK(contains(options("[activation_checkpoint]\nselective_ac_option = \"2\"\n"),
+                 "--recompute full:2n+1"));
+  CHECK(
+      contains(options("[activation_checkpoint]\nselective_ac_option = \"1\"\n"), "--recompute full "));
   std::string const go = "predict --model 8B --cluster 8xH200 --sequence 4096 --batch 8 ";
   all_refused({{go + "--recompute op,layernorm", "op decides for all parts of a layer"},
                {go + "--recompute op --offload-activations core_attn", "leave with `full`"},
@@ -234,8 +238,10 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
         "says parallelism.tensor_parallel_degree again"},
        {go + titan_job("", "[activation_checkpoint]\nmode = \"banana\""), "not 'banana'"},
        {go + titan_job("", "[[parallelism]]\ntensor_parallel_degree = 2"), "list of tables"},
-       {go + titan_job("", "[activation_checkpoint]\nselective_ac_option = \"2\""),
-        "selective_ac_option '2'"},
+       {go + titan_job("", "[activation_checkpoint]\nselective_ac_option = \"two\""),
+        "selective_ac_option is op or a number, not 'two'"},
+       {go + titan_job(pipeline + "\"1F1B\"", "[activation_checkpoint]\nselective_ac_option = \"2\""),
+        "each rank of a pipeline counts its own layers"},
        {go + titan_job("", "dtype = \"float16\""),
         "training.dtype is float32 or bfloat16, not 'float16'"},
        {go + titan_job("", "[optimizer]\nname = \"Muon\""), "not of 'Muon'"}});

@@ -13,6 +13,7 @@ from .of_axolotl import read_axolotl
 from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
 from .own_programs import refuse_own_words
+from .packed import refuse_packed_model
 from .preferences import (
     OF_GENERATION,
     OF_PREFERENCES,
@@ -141,6 +142,7 @@ def of_arguments(
         add_frozen_towers(run, *(v.get(key) not in _OFF for key in names))
         _freeze_decoder(v, run)
     name = v.word(*_MODEL)
+    refuse_packed_model(name)
     if name and not is_internvl and program is None:
         run.model = local_model(name, folder)
         if run.model is None:

@@ -3,6 +3,8 @@ takes them: those that bitsandbytes packs while a model is loaded."""
 
 from __future__ import annotations
 
+import re
+
 from .run_file import Run, Unreadable
 from .values import Values
 
@@ -23,6 +25,17 @@ _SAME_SIZE = (
     "bnb_config_kwargs.bnb_4bit_quant_type",
     "bnb_config_kwargs.bnb_4bit_quant_storage",
 )
+
+
+def refuse_packed_model(name: str) -> None:
+    """Published weights that these packed say so in their name, and the file that
+    trains with them says nothing. Raises Unreadable."""
+    if re.search(r"[-_](gptq|awq|aqlm)\b", name, re.IGNORECASE):
+        raise Unreadable(
+            f"{name}: by its name, weights that GPTQ, AWQ or AQLM pack, whose bytes "
+            "are not counted; --set model_name_or_path=NAME (ms-swift: model=NAME) of the "
+            "model in 16 bits predicts with that"
+        )
 
 
 def add_packed(v: Values, run: Run, packs_scales: bool, keeps_rest: bool) -> None:

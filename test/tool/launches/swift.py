@@ -64,6 +64,7 @@ WRITTEN = {
 }
 
 REFUSED = {
+    "swift sft --model a/B-7B-GPTQ-Int4 --max_length 2048": "AWQ or AQLM pack",
     "swift sft --model org/none --tuner_type full --use_galore true --galore_quantization true": "projections in fewer bits",
     "swift rlhf --rlhf_type ppo --model a/b": "rlhf_type ppo: a second model runs",
     "swift sft --model a/b --quant_method hqq --quant_bits 4": "only weights that bitsandbytes packs",

@@ -1,4 +1,5 @@
 // Reads a job of torchtitan as a run.
+#include "options/number_option.hpp"
 #include "predict/framework_files.hpp"
 #include "predict/given_sizes.hpp"
 #include "predict/names.hpp"
@@ -243,6 +244,22 @@ class torchtitan_reader {
     if (!beside_.has("chunks")) set("chunks", stages / pipeline_);
   }
 
+  // Every n-th layer that a rank makes is run again as a whole
+  // (distributed/activation_checkpoint.py).
+  std::string selected_layers(std::string const& option) {
+    int every = 0;
+    if (option == "op") return option;
+    if (!read_number(option, every) || every < 0)
+      job_.fail(fmt::format("selective_ac_option is op or a number, not '{}'", option.substr(0, 64)));
+    if (every < 2) return "full";
+    if (pipeline_ > 1)
+      job_.fail(
+          fmt::format("selective_ac_option '{}': each rank of a pipeline counts its own layers: "
+                      "--recompute says which",
+                      option.substr(0, 64)));
+    return fmt::format("full:{}n+{}", every, every - 1);
+  }
+
   void read_memory() {
     bool const is_split = job_.flag({"parallelism.enable_sequence_parallel"}, true)
                           && !job_.flag({"parallelism.no_enable_sequence_parallel"}, false);
@@ -253,12 +270,7 @@ class torchtitan_reader {
     if (mode != "none" && mode != "full" && mode != "selective")
       job_.fail(fmt::format("activation_checkpoint.mode is none, selective or full here, not '{}'",
                             mode.substr(0, 64)));
-    if (mode == "selective" && option != "op")
-      job_.fail(fmt::format(
-          "selective_ac_option '{}': which single layers are run again, a file of --recompute "
-          "says; op is read",
-          option.substr(0, 64)));
-    set("recompute", mode == "selective" ? "op" : mode);
+    set("recompute", mode == "selective" ? selected_layers(option) : mode);
     std::string const optimizer = job_.word({"optimizer.name"}, "AdamW");
     if (in_small_letters(optimizer) != "adam" && in_small_letters(optimizer) != "adamw")
       job_.fail(fmt::format("optimizer.name: only the state of Adam is counted here, not of '{}'",
