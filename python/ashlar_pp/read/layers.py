@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from .events import Attention, Convolution, Event, Product, Step
+from .parameter_shares import adapters_of, not_run, shares_of_experts
 from .walked import Walk
 
 
@@ -121,10 +122,10 @@ def layers_of(model: nn.Module, walked: Walk) -> Layers:
     kept: dict[str, int] = {}
     for module, size in walked.kept.items():
         kept[owner.of(module)] = kept.get(owner.of(module), 0) + size
-    shares = _shares_of_experts(walked, model)
+    shares = shares_of_experts(walked, model)
     counts: dict[str, Counts] = {name: Counts() for name in (*names, "")}
     shapes: dict[str, list[Any]] = {name: [] for name in (*names, "")}
-    adapted = _adapters(model)
+    adapted = adapters_of(model)
     for name, parameter in model.named_parameters():
         of = owner.of(name)
         size = parameter.numel()
@@ -159,7 +160,7 @@ def layers_of(model: nn.Module, walked: Walk) -> Layers:
             known[signature] = len(kinds)
             kinds.append(layer)
         kind_of.append(known[signature])
-    return Layers(layers, kinds, kind_of, part(""), _not_run(model, walked))
+    return Layers(layers, kinds, kind_of, part(""), not_run(model, walked))
 
 
 class _Owner:
@@ -265,73 +266,3 @@ def _relative(event: Event, layer: str) -> Event:
             event, module=inside(event.module), parameter=named if at else ""
         )
     return replace(event, module=inside(event.module))
-
-
-def _shares_of_experts(walked: Walk, model: nn.Module) -> dict[str, Fraction]:
-    """The share of each routed parameter that a token meets, by name."""
-    rows: dict[str, int] = {}
-    for event in walked.events:
-        if isinstance(event, Product) and event.experts:
-            rows[event.module] = event.rows
-    shares: dict[str, Fraction] = {}
-    modules = dict(model.named_modules())
-    for event in walked.events:
-        if not isinstance(event, Product) or not event.experts:
-            continue
-        tokens = _tokens_before(walked, event)
-        share = min(Fraction(rows[event.module], tokens * event.experts), Fraction(1))
-        # Biases of experts stand beside their matrices.
-        for name, parameter in modules[event.module].named_parameters():
-            if parameter.dim() > 1 and parameter.shape[0] == event.experts:
-                shares[f"{event.module}.{name}"] = share
-        shares[event.parameter] = share
-    return shares
-
-
-def _tokens_before(walked: Walk, routed: Product) -> int:
-    """Tokens that a router sees: the rows of the last product that chose experts."""
-    block = routed.module.rpartition(".")[0]
-    for event in walked.events:
-        if isinstance(event, Product) and event.module.startswith(block):
-            if event.parameter and not event.experts:
-                if event.columns == routed.experts:
-                    return event.rows
-    first = next(iter(walked.events))
-    return first.rows if isinstance(first, Product) else routed.rows
-
-
-def _adapters(model: nn.Module) -> list[str]:
-    """Names of parameters' beginnings that are of adapters, as peft has them."""
-    found: list[str] = []
-    for name, module in model.named_modules():
-        if not type(module).__module__.startswith("peft.tuners"):
-            continue
-        for child in getattr(module, "adapter_layer_names", ()):
-            found.append(f"{name}.{child}")
-    return found
-
-
-def _not_run(model: nn.Module, walked: Walk) -> list[str]:
-    found: list[str] = []
-
-    def visit(name: str, module: nn.Module) -> None:
-        for child_name, child in module.named_children():
-            full = f"{name}.{child_name}" if name else child_name
-            runs = any(
-                called == full or called.startswith(f"{full}.")
-                for called in walked.calls
-            )
-            if runs:
-                visit(full, child)
-            elif any(True for _ in child.parameters()):
-                if not _only_weights(full, child, walked):
-                    found.append(full)
-
-    visit("", model)
-    return found
-
-
-def _only_weights(name: str, module: nn.Module, walked: Walk) -> bool:
-    """Whether a module that was not called lent its weights to another."""
-    used = {getattr(event, "parameter", "") for event in walked.events}
-    return any(f"{name}.{inner}" in used for inner, _ in module.named_parameters())
