@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -42,7 +43,7 @@ class Absent:
         pass
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([type(self)()])
+        return iter([type(self)() for _ in range(_unpacked())])
 
     def keys(self) -> list[str]:
         """As words of a call, it gives none."""
@@ -84,6 +85,13 @@ class Absent:
         return False
 
     __lt__ = __gt__ = __le__ = __ge__ = _is_less
+
+
+def _unpacked() -> int:
+    """Names that the program's line gives elements to, as in a, b = ...; else 1."""
+    frame = sys._getframe(2)
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at + 1] if dis.opname[code[at]] == "UNPACK_SEQUENCE" else 1
 
 
 class AbsentTokenizer(Absent):
@@ -224,7 +232,8 @@ def _is_tried(path: pathlib.Path, line: int) -> bool:
 
 # Columns of data that are not of text: with them, trainers expect other models.
 _OF_OTHERS_THAN_TEXT = ("image", "images", "video", "videos", "audio", "audios")
-_OF_DATA = {".json": "[]", ".jsonl": "", ".txt": "", ".csv": "", ".tsv": ""}
+# Empty files; others are an empty list of JSON.
+_OF_LINES = {".json": "[]", ".jsonl": "", ".txt": "", ".csv": "", ".tsv": ""}
 
 
 def open_absent_data(words: Sequence[str], missing: list[str]) -> None:
@@ -232,14 +241,17 @@ def open_absent_data(words: Sequence[str], missing: list[str]) -> None:
     its name is added to `missing`."""
     real = builtins.open
 
+    def is_named(path: pathlib.Path) -> bool:
+        named = any(str(path) in word or word in str(path) for word in words if word)
+        return str(path) in words or (path.suffix in _OF_LINES and named)
+
     def opened(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
         path = pathlib.Path(file) if isinstance(file, str | pathlib.Path) else None
-        is_read = "w" not in mode and "a" not in mode and "x" not in mode
-        if path and is_read and path.suffix in _OF_DATA and not path.exists():
-            if any(str(path) in word or word in str(path) for word in words if word):
-                missing.append(str(path))
-                text = _OF_DATA[path.suffix]
-                return io.BytesIO(text.encode()) if "b" in mode else io.StringIO(text)
+        is_read = not set("wax") & set(mode)
+        if path and is_read and is_named(path) and not path.exists():
+            missing.append(str(path))
+            text = _OF_LINES.get(path.suffix, "[]")
+            return io.BytesIO(text.encode()) if "b" in mode else io.StringIO(text)
         return real(file, mode, *rest, **named)
 
     builtins.open = opened

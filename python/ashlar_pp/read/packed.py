@@ -33,8 +33,8 @@ def refuse_packed_model(name: str) -> None:
     if re.search(r"[-_](gptq|awq|aqlm)\b", name, re.IGNORECASE):
         raise Unreadable(
             f"{name}: by its name, weights that GPTQ, AWQ or AQLM pack, whose bytes "
-            "are not counted; --set model_name_or_path=NAME (ms-swift: model=NAME) of the "
-            "model in 16 bits predicts with that"
+            "are not counted; --set model_name_or_path=NAME (ms-swift: model=NAME) of "
+            "the model in 16 bits predicts with that"
         )
 
 
