@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,16 @@ def head_of(given: Mapping[str, Any]) -> str:
     if given.get("reward_model") is True or given.get("task_type") in _TASKS:
         return "reward_model"
     return ""
+
+
+def head_of_program(name: str) -> dict[str, Any]:
+    """What TRL's examples say of a head by their names alone: reward_modeling.py, of
+    pairs, and prm.py, of two classes of each step."""
+    if re.search(r"(?:^|[_/-])reward_model(?:l?ing)?\.py$", name):
+        return {"reward_model": True}
+    if re.search(r"(?:^|[_/-])prm\.py$", name):
+        return {"task_type": "seq_cls", "num_labels": 2}
+    return {}
 
 
 def read_head(v: Values, run: Run) -> bool:

@@ -16,10 +16,16 @@ from .values import Values
 _OF_PAIRS = ("dpo", "ipo", "cpo", "orpo", "simpo")
 _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
 _OF_REWARDS = ("grpo", "rloo")
-_KINDS = (*_OF_PAIRS, "kto", "gkd", *_OF_REWARDS)
+_KINDS = (*_OF_PAIRS, "kto", "bco", "gkd", *_OF_REWARDS)
 # A program that trains so by its name, as TRL's examples.
 _NAMES = re.compile(
-    r"(?:^|[_/-])(dpo|cpo|mpo|orpo|simpo|kto|grpo|rloo|gkd)(?:v\d)?(?![a-z])"
+    r"(?:^|[_/-])(dpo|cpo|mpo|orpo|simpo|kto|grpo|rloo|gkd|bco)(?:v\d)?(?![a-z])"
+)
+
+# Others, which run a second model or generate: TRL's examples among them.
+_OTHER_NAMES = re.compile(
+    r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward|xpo|nash_md|gold|sdft"
+    r"|distillation)(?:v\d)?(?![a-z])"
 )
 
 # Programs of their own name the models that run beside the one that trains.
@@ -98,6 +104,9 @@ def add_preference(run: Run, kind: str) -> None:
                 "kto: forwards of mismatched answers, and of the reference for both"
             )
         return
+    if kind == "bco":  # a sample is one sequence, and nothing is mismatched
+        adds_reference(run, 1)
+        return
     double_batch(run)
     run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
     if kind not in _ALONE:
@@ -155,9 +164,7 @@ def refuse_second_model(given: Mapping[str, Any], name: str, kind: str = "") -> 
         if _OTHER_MODELS.match(key) and value not in (None, "", False, "false")
         if not (kind and key.startswith("ref"))
     ]
-    found = re.search(
-        r"(?:^|[_/-])(dpo|grpo|ppo|kto|orpo|rlhf|rloo|reward)(?:v\d)?(?![a-z])", name
-    )
+    found = _OTHER_NAMES.search(name)
     if keys or found:
         raise Unreadable(
             f"{keys[0] if keys else name}: training by preferences or rewards runs a "

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import of_trainer
 from .flags import words_by_name
+from .heads import head_of_program
 from .launchers import Training
 from .of_trainer import MICRO, of_arguments
 from .of_trainer import READS as READS
@@ -34,9 +35,9 @@ def read(training: Training) -> Run:
     file = _config_file(training)
     given = words_by_name(training.arguments)
     kind = preference_of(given, training.name)
-    if not kind:
+    of_kind = {"rl": kind} if kind else head_of_program(training.name)
+    if not of_kind:
         refuse_second_model({}, training.name)
-    of_kind = {"rl": kind} if kind else {}
     accelerate = accelerate_of(training)
     if file is None:
         folder = pathlib.Path(training.command.folder)

@@ -14,6 +14,10 @@ WRITTEN = {
     f"torchrun dpo.py {LLAMA} --deepspeed '" + '{"zero_optimization": {"stage": 3}}' + "'": {
         "deepspeed.train_micro_batch_size_per_gpu": 4, "deepspeed.gradient_accumulation_steps": 4, "program.frozen_forwards": 1},
     f"torchrun run_dpov2_align.py {LLAMA} --reference_model_name_or_path a/b": {"batch.micro_batch": 4, "program.frozen_forwards": 1},
+    f"torchrun examples/scripts/bco.py {LLAMA}": {"batch.micro_batch": 2, "program.frozen_forwards": 1, "program.frozen_copy": True},
+    # Heads by the names of TRL's examples: of pairs, and of two classes.
+    f"torchrun examples/scripts/reward_modeling.py {LLAMA}": {"batch.micro_batch": 4, "program.head": "1", "program.frozen_forwards": None},
+    f"torchrun examples/scripts/prm.py {LLAMA}": {"batch.micro_batch": 2, "program.head": "2"},
 }
 
 RECIPES = [
@@ -23,6 +27,7 @@ RECIPES = [
 ]
 
 REFUSED = {
+    **{f"torchrun examples/scripts/{name}.py {LLAMA}": f"{name}.py: training by" for name in ("xpo", "nash_md", "gold", "sdft", "distillation")},
     f"torchrun reward.py {LLAMA}": "a second model",
     f"torchrun dpo.py {LLAMA} --reward_model a/b": "reward_model",
     f"torchrun run_iterative.py {LLAMA} --reward_model_name_or_path a/b": "runs a second model",
