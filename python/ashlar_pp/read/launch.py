@@ -270,7 +270,7 @@ def _finish(run: Run, recording: Recording, training: Training, device: str) -> 
             f"to be filled in, and taken as text: {' '.join(recording.placeholders)}"
         )
     for one in recording.skipped:
-        if one.words and one.words[0] in ("source", ".", "cd"):
+        if one.words and one.words[0] in ("source", ".", "cd", "pushd"):
             _note_missing(run, one.words)
         elif one.is_captured and one.words and one.words[0] not in _OF_NO_SIZE:
             run.unknown.append(f"the output of `{shlex.join(one.words)[:80]}`")
@@ -283,7 +283,7 @@ _OF_PATHS = re.compile(r"activate|conda|bashrc|profile|modules|setvars|start-")
 def _note_missing(run: Run, words: tuple[str, ...]) -> None:
     """A file that the script sources, or a folder that it goes to."""
     place = " ".join(words[1:])
-    if words[0] == "cd" or _OF_PATHS.search(place):
+    if words[0] in ("cd", "pushd") or _OF_PATHS.search(place):
         run.notes.append(f"{place} is not here")
     else:
         run.unknown.append(f"what {place} sets, which is not here")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .local_models import local_model
+from .optimizers import refuse_other
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -56,6 +57,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.batch["micro_batch"] = 1
     elif micro is not None:
         run.batch["micro_batch"] = v.number("device_train_microbatch_size")
+    refuse_other(v, "optimizer.name", ("decoupled_adamw", "adamw", "adam"))
     kind = v.word("fsdp_config.sharding_strategy", default="FULL_SHARD")
     if not v.section("fsdp_config"):
         kind = "NO_SHARD"

@@ -43,7 +43,13 @@ _LAST = "last_vision_layers"
 # Each makes other tokens of an image, or several images.
 _LOOSE = ("frames_upbound", "video_folder", "mm_spatial_pool_stride", "num_frames")
 # Towers, and what is between one and the projector, that are not counted.
-_OTHER = ("vision_tower_aux_list", "mm_resampler_type", "use_s2", "s2")
+_OTHER = (
+    "vision_tower_aux",
+    "vision_tower_aux_list",
+    "mm_resampler_type",
+    "use_s2",
+    "s2",
+)
 
 
 def add_tower(v: Values, run: Run) -> bool:

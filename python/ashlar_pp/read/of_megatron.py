@@ -95,6 +95,13 @@ def read(training: Training) -> Run:
     read_multimodal(values, run)
     read_mimo(values, run)
     _read_slime(values, flags, run)
+    # Pai's: the model of transformers that a folder has, in Megatron-LM's loop.
+    kind = values.pop("transformer-type", "megatron")
+    if kind != "megatron" and not training.model:
+        raise Unreadable(
+            f"--transformer-type {kind}: the model is of transformers; say --model",
+            flag="transformer-type",
+        )
     if any(name.partition(".")[0] == "domino" for name in imported(training)):
         # DeepSpeed-Domino halves a micro-batch, and sums one half beside the other.
         add_fact(run, "tensor-overlap=on")

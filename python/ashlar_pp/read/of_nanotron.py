@@ -9,6 +9,7 @@ from typing import Any
 
 from .launchers import Training
 from .nanotron_model import TYPES
+from .optimizers import refuse_other
 from .run_file import Run, Unreadable
 from .values import Values, read_file, sorted_out
 
@@ -101,6 +102,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.program["sequence_parallel"] = "on" if mode == "REDUCE_SCATTER" else "off"
     ranks = ("data", "tensor", "pipeline", "context")
     run.notes.append(f"for {math.prod(run.layout[name] for name in ranks)} devices")
+    refuse_other(v, "optimizer.optimizer_factory.name", ("adamw", "adam"))
     if v.get("model.ddp_bucket_cap_mb") != 25:  # PyTorch's own
         v.asked.discard("model.ddp_bucket_cap_mb")
     run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)

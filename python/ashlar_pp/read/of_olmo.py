@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from .optimizers import refuse_other
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -59,6 +60,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         "sequences": v.number("global_train_batch_size"),
         "micro_batch": v.number("device_train_microbatch_size"),
     }
+    refuse_other(v, "optimizer.name", ("adamw",))
     strategy = v.word(
         "distributed_strategy", default="fsdp" if v.section("fsdp") else ""
     )

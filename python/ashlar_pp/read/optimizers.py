@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .run_file import Run
+from .run_file import Run, Unreadable
+from .values import Values
 
 _ADAM = re.compile(
     r"adamw?(_(torch|hf|apex|fused|torch_fused|anyprecision))*|paged_adamw(_32bit)?"
@@ -64,6 +65,19 @@ def name_of_class(path: str) -> str:
         return ""
     bits = match[2] if match[2] in ("8bit", "4bit") else ""
     return f"{'paged_' if match[1] else ''}adamw{'_' if bits else ''}{bits}"
+
+
+def refuse_other(v: Values, key: str, known: tuple[str, ...]) -> None:
+    """Stops where a configuration has another optimizer than Adam.
+
+    Raises Unreadable.
+    """
+    name = v.word(key, default=known[0])
+    if name.lower() not in known:
+        raise Unreadable(
+            f"{v.where}: {key} {name}: only the state of Adam is counted here; --set "
+            f"{key}={known[0]} predicts with that"
+        )
 
 
 def add_fact(run: Run, words: str) -> None:

@@ -30,7 +30,7 @@ __ashlar_before() {
   PATH=$__ashlar_path
   local __word=${1%%[[:space:]]*}
   case $1 in
-    source\ *|.\ *|cd\ [!-]*) __ashlar_missing "$__word" "${1#* }" ;;
+    source\ *|.\ *|cd\ [!-]*|pushd\ [!+-]*) __ashlar_missing "$__word" "${1#* }" ;;
   esac
   case $__word in
     */*|*'$'*)
@@ -51,7 +51,7 @@ __ashlar_missing() {
   local __place=${2%%[[:space:];\&|]*}
   [[ $__place =~ ^[A-Za-z0-9_./\$\{\}:~\"-]+$ ]] || return 0
   eval "__place=$__place" 2>/dev/null || return 0
-  if [[ $1 == cd ]]; then [[ -n $__place && ! -d $__place ]] || return 0
+  if [[ $1 == cd || $1 == pushd ]]; then [[ -n $__place && ! -d $__place ]] || return 0
   else [[ -n $__place && ! -e $__place && $__place == */* ]] || return 0; fi
   eval "function $1 { unset -f $1; __ashlar_other $1 \"\$1\"; return 0; }"
 }
@@ -66,6 +66,7 @@ __ashlar_by_path() {
 }
 __ashlar_other() { command ashlar_other "$@"; }
 command_not_found_handle() { __ashlar_other "$@"; }
+popd() { builtin popd "$@" || true; }
 tee() { cat; }
 trap '__ashlar_before "$BASH_COMMAND"' DEBUG
 """

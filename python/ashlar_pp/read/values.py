@@ -106,6 +106,11 @@ class Values:
             return default
         if value is None:
             raise Unreadable(f"{self.where} lacks {names[0]}")
+        if value is True:  # an argument with nothing behind it
+            raise Unreadable(
+                f"{names[0]} has no value: what the script takes it from is empty",
+                flag=names[0],
+            )
         if isinstance(value, str) and value.replace("_", "").isdigit():
             value = int(value)
         if isinstance(value, float) and value.is_integer():

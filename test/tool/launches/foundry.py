@@ -2,6 +2,8 @@
 
 RECIPES = [
     ({"max_seq_len": 2048, "model": {"name": "hf_causal_lm"}, "global_train_batch_size": 8, "max_duration": "1ba",
+      "optimizer": {"name": "decoupled_lionw"}}, "--set optimizer.name=decoupled_adamw"),
+    ({"max_seq_len": 2048, "model": {"name": "hf_causal_lm"}, "global_train_batch_size": 8, "max_duration": "1ba",
       "fsdp_config": {"sharding_strategy": "HYBRID_SHARD"}}, "share within a node"),
     ({"variables": {"n": 2048}, "max_seq_len": "${variables.n}", "model": {"name": "mpt_causal_lm", "d_model": 4096, "n_heads": 32,
       "n_layers": 32, "expansion_ratio": 4, "vocab_size": 50432, "attn_config": {"attn_type": "grouped_query_attention", "kv_n_heads": 8}},

@@ -33,6 +33,7 @@ WRITTEN = {
 }
 
 REFUSED = {
+    f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --vision_tower_aux a": "vision_tower_aux: such a tower",
     f"torchrun train_mem.py {LLAMA} --vision_tower clip --mm_projector_type mlp2x_gelu --lora_enable True --tune_mm_mlp_adapter True":
         "freezes the adapters, too",
     f"torchrun train_mem.py {LLAMA} --vision_tower openai/clip-vit-large-patch14 --bits 4": "packed weights do not train",

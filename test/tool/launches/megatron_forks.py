@@ -22,6 +22,7 @@ WRITTEN = {
 }
 
 REFUSED = {
+    f"torchrun finetune.py {GPT} --transformer-type huggingface": "the model is of transformers; say --model",
     f"torchrun tasks/main.py {GPT} --task MNLI": "it trains a classifier",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --mlp-type residual": "another model",
     f"deepspeed pretrain_gpt.py {GPT} --deepspeed --kd": "of another kind",

@@ -15,5 +15,6 @@ RECIPES = [
      "share within a node"),
     ({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2,
       "fsdp": {"sharding_strategy": "HYBRID_SHARD", "hybrid_sharding_num_model_replicas": 4}}, "--shard-ranks N"),
+    ({"model": OLMO, "global_train_batch_size": 8, "device_train_microbatch_size": 2, "optimizer": {"name": "lionw"}}, "optimizer.name lionw"),
     ({"model": {**OLMO, "alibi": True}, "global_train_batch_size": 8, "device_train_microbatch_size": 2}, "another model"),
 ]

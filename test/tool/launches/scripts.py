@@ -5,6 +5,7 @@ from launch_reading import GPT, of_script
 RECORDED = {
     "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
     "cd /no/such/folder && torchrun a.py y": ["a.py y"],
+    "set -e\npushd /no/such/folder\npopd\npushd .\ntorchrun a.py z": ["a.py z"],
     "set -e\nD=`cat /no/such/file`\ncat run.sh > o\nE=$(cat run.sh | wc -l)\ntorchrun a.py $D $E": ["a.py 5"],
     "echo N=4 > own.sh\nsource ./own.sh\ntorchrun a.py $N": ["a.py 4"],
     "uv run submit.py -- source a.sh \\&\\& uv run a.py --b 1": ["a.py --b 1"],

@@ -68,6 +68,7 @@ WRITTEN = {
 
 REFUSED = {
     f"torchrun sft.py {LLAMA} --lora_r 8 --lora_target_modules q_proj --model_name_or_path a/B-7B-Instruct-AWQ": "AWQ or AQLM pack",
+    f"torchrun sft.py {LLAMA} --max_seq_length $N": "line 1: max_seq_length has no value",
     "echo '{\"distributed_type\": \"MEGATRON_LM\"}' > a.json\n"
     f"accelerate launch --config_file a.json sft.py {LLAMA}": "Megatron-LM trains in place",
     f"torchrun own.py {LLAMA} --train_group_size 8 --query_max_len 512": "a query with several passages",
