@@ -27,6 +27,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from ashlar_pp.read.model import describe
 from ashlar_pp.read.sources import read_source
+from ashlar_pp.read.tower_chains import NAME
 from ashlar_pp.read.tower_inputs import inputs_for
 from ashlar_pp.read.towers import METHODS, _path_of
 from ashlar_pp.read.walked import Unreadable
@@ -209,8 +210,8 @@ def compare_towers(kind):
         why = made.get("not_walked", reason or "no tower")
         return group, kind, *rows, "no tower: " + why[:120], "", ""
     counted = 0
-    for method in METHODS:
-        path = _path_of(model, method)
+    paths = [_path_of(model, method) for method in METHODS]
+    for path in (*paths, NAME if hasattr(model, NAME) else ""):
         call = operator.attrgetter(path)(model) if path else None
         for inputs in inputs_for(model, call) if path else ():
             try:

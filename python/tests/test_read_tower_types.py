@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from ashlar_pp.read.model import describe  # noqa: E402
 from ashlar_pp.read.sources import read_source  # noqa: E402
+from ashlar_pp.read.tower_chains import add_chain  # noqa: E402
 from ashlar_pp.read.tower_inputs import inputs_for  # noqa: E402
 from ashlar_pp.read.towers import METHODS, _path_of  # noqa: E402
 
@@ -31,6 +32,23 @@ WHISPER = {
     "encoder_ffn_dim": 96,
     "intermediate_size": 96,
     "max_source_positions": 60,
+}
+RATIOS = {
+    "model_type": "mllama_vision_model",
+    "hidden_size": 48,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_global_layers": 1,
+    "attention_heads": 4,
+    "image_size": 126,
+    "patch_size": 14,
+    "intermediate_layers_indices": [0, 1],
+    "vision_output_dim": 144,
+}
+CROSS = {
+    "model_type": "mllama_text_model",
+    "cross_attention_layers": [1],
+    "pad_token_id": 0,
 }
 # A configuration, and the tokens of its tower and of what leads to the decoder.
 TYPES = {
@@ -97,6 +115,32 @@ TYPES = {
         },
         (16, 4),
     ),
+    "idefics2": (
+        {
+            "vision_config": {**EYE, "model_type": "idefics2_vision"},
+            "perceiver_config": {
+                "hidden_size": 64,
+                "resampler_n_latents": 6,
+                "resampler_depth": 2,
+                "resampler_n_heads": 4,
+                "resampler_head_dim": 16,
+                "num_key_value_heads": 2,
+            },
+            "text_config": {"model_type": "mistral", **TEXT},
+        },
+        (16, 16),
+    ),
+    "mllama": (
+        {"vision_config": RATIOS, "text_config": {**CROSS, **TEXT}},
+        (4 * 88, 4 * 82),
+    ),
+    "qwen2_audio": (
+        {
+            "audio_config": {"model_type": "qwen2_audio_encoder", **WHISPER},
+            "text_config": QWEN,
+        },
+        (60, 30),
+    ),
     "voxtral": (
         {
             "audio_config": {"model_type": "voxtral_encoder", **WHISPER},
@@ -153,9 +197,13 @@ def test_a_type_has_every_parameter_and_the_operations_of_its_towers(tmp_path, k
     assert tuple(one["tokens"] for one in form["towers"]) == tokens
     torch.manual_seed(1)
     model = type(source.model)(source.config).float().eval()
+    model.requires_grad_(False)  # the counter hooks gradients of parameters
     built = sum({id(one): one.numel() for one in model.parameters()}.values())
     assert made["parameters"]["all"] == built
-    method = next(filter(None, (_path_of(model, name) for name in METHODS)))
+    method = next(filter(None, (_path_of(model, name) for name in METHODS)), "")
+    method = method or add_chain(
+        model, ["model." + one["name"] for one in form["towers"]]
+    )
     call = model.model if method.startswith("model.") else model
     for inputs in inputs_for(model, getattr(call, method.removeprefix("model."))):
         try:
@@ -165,3 +213,44 @@ def test_a_type_has_every_parameter_and_the_operations_of_its_towers(tmp_path, k
         assert tower_operations(form) == pytest.approx(operations, rel=0.01)
         return
     raise AssertionError("the model takes none of these inputs")
+
+
+def test_layers_that_attend_to_an_image_have_no_attention_to_text(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "mllama", **TYPES["mllama"][0]}))
+    source = read_source(str(path), 96)
+    form = describe(source)["architecture"]
+    kinds = [form["kinds"][at] for at in form["layers"]]
+    assert [("mix" in kind, "cross" in kind) for kind in kinds] == [
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+    heads = TEXT["num_attention_heads"]
+    assert (kinds[1]["cross"]["heads"], kinds[1]["cross"]["groups"]) == (heads, 2)
+    # The text, and what its layers do with the tokens of the image.
+    torch.manual_seed(1)
+    model = type(source.model)(source.config).float().eval()
+    ids, rows, hidden = torch.ones(1, 96, dtype=torch.long), 4 * 82, form["hidden"]
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(
+            input_ids=ids,
+            cross_attention_states=torch.rand(1, rows, hidden),
+            cross_attention_mask=torch.ones(1, 96, 1, 4, dtype=torch.long),
+            use_cache=False,
+        )
+    told = 2 * 96 * hidden * form["vocabulary"]
+    for kind in kinds:
+        mix, feed = kind.get("mix") or kind["cross"], kind["feed"]
+        wide, narrow = mix["heads"] * mix["head"], mix["groups"] * mix["head"]
+        keys = 96 if "mix" in kind else rows
+        told += 2 * 96 * hidden * (2 * wide + 3 * feed["width"])
+        told += 2 * keys * hidden * 2 * narrow + 4 * 96 * keys * wide
+    assert told == pytest.approx(counter.get_total_flops(), rel=0.01)
+
+
+def test_a_model_without_some_of_its_layers_has_no_architecture(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "mllama", **TYPES["mllama"][0]}))
+    made = describe(read_source(str(path), 96, "AutoModelForCausalLM"))
+    assert "leaves out the layer" in made["no_architecture"]

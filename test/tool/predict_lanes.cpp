@@ -43,6 +43,22 @@ double simulated_seconds(std::string const& arguments) {
   return number * (unit == " ms" ? 1e-3 : unit == " us" ? 1e-6 : 1);
 }
 
+// A decoder of 32 layers behind a tower and what leads from it.
+std::string seeing_model() {
+  std::string layers;
+  for (int i = 0; i < 32; ++i) layers += i > 0 ? ",0" : "0";
+  return scratch_file(
+      "lanes_seeing.json",
+      R"({"name":"seeing","architecture":{"hidden":1024,"vocabulary":32000,"kinds":[{"mix":{"kind":)"
+      R"("attention","heads":16,"groups":16,"head":64},"feed":{"kind":"dense","is_gated":true,)"
+      R"("width":4096}}],"layers":[)"
+          + layers
+          + R"(],"towers":[{"name":"eye","hidden":512,"tokens":577,"kinds":[{"mix":{"kind":"attention",)"
+            R"("heads":8,"groups":8,"head":64,"sees_all":true},"feed":{"kind":"dense","width":2048}}],)"
+            R"("layers":[0,0,0,0]},{"name":"bridge","tokens":576,"continues":true,"products":[)"
+            R"({"rows":576,"inner":512,"columns":1024}]}]}})");
+}
+
 struct order {
   char const *predicted, *simulated;
 };
@@ -62,9 +78,10 @@ TEST_CASE("predict --lanes: simulate says the same of the costs that it writes")
     order const of = orders[i % 6];
     std::string const on = std::string(" --lanes ") + lanes[d.between(0, 3)];
     int const p = 2 * d.between(1, 4), m = p * d.between(1, 4) + p;
-    std::string const run = "--model 8B --sequence 2048 --cluster "
-                            + slow_nodes(p, 1e9 * d.between(1, 20)) + " --batch " + std::to_string(m)
-                            + " --pipeline " + std::to_string(p) + ' ' + of.predicted + on;
+    std::string const run = "--model " + (i % 4 < 2 ? "8B" : seeing_model())
+                            + " --sequence 2048 --cluster " + slow_nodes(p, 1e9 * d.between(1, 20))
+                            + " --batch " + std::to_string(m) + " --pipeline " + std::to_string(p) + ' '
+                            + of.predicted + on;
     CAPTURE(run);
     std::string const costs = (scratch() / "lane_costs.json").string();
     REQUIRE(run_tool("predict " + run + " --as costs -o " + costs).code == 0);

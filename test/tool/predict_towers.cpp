@@ -101,6 +101,33 @@ TEST_CASE(
         == predicted_run("--model 8B" + some_sizes)["step_seconds"]);
 }
 
+TEST_CASE("predict --tower-ranks: which ranks share the work of towers") {
+  auto const asked = [&](std::string const& more) {
+    return predicted_run("--model " + seeing_file() + some_sizes + more);
+  };
+  auto const bytes = [&](std::string const& more) {
+    return asked("--tensor 4 " + more)["memory"][0]["parameters"].get<double>();
+  };
+  CHECK(bytes("--tower-ranks none") - bytes("") == doctest::Approx(2 * 0.75 * (eye_size - 1000)));
+  CHECK(bytes("--tower-ranks tensor") == bytes(""));
+  CHECK(asked("--tensor 4 --tower-ranks none")["terms"]["products"].get<double>()
+        > asked("--tensor 4")["terms"]["products"].get<double>());
+  auto const split = asked("--context 2"), whole = asked("");
+  CHECK(split["parameters"] == whole["parameters"]);
+  CHECK(split["terms"]["products"].get<double>() > whole["terms"]["products"].get<double>() / 2);
+  auto const none = asked("--context 2 --tower-ranks none");
+  CHECK(contains(none["options"].get<std::string>(), "--tower-ranks none"));
+  std::string const run = scratch_file(
+      "whole_towers.json",
+      run_tool("predict --as run --tensor 4 --tower-ranks none --model " + seeing_file() + some_sizes)
+          .out);
+  CHECK(predicted_run("--run " + run)["step_seconds"]
+        == asked("--tensor 4 --tower-ranks none")["step_seconds"]);
+  // A program says it of all models.
+  CHECK(predicted_run("--model 8B" + some_sizes + "--tower-ranks context --context 2")["step_seconds"]
+        == predicted_run("--model 8B" + some_sizes + "--context 2")["step_seconds"]);
+}
+
 TEST_CASE("predict with towers: a run's file has them, and is predicted to the same step") {
   for (char const* more : {"--freeze eye --tower-tokens eye=100x3", "--lora 8 --freeze bridge",
                            "--lora 8,whole=bridge --freeze eye", ""}) {
@@ -141,7 +168,8 @@ TEST_CASE("predict --run: towers of a run stand before the decoder that --model 
 TEST_CASE("predict with towers: what is not predicted is said") {
   std::string const go = "predict --model " + seeing_file() + some_sizes;
   all_refused({
-      {go + "--context 2", "whether context ranks divide the inputs of a tower"},
+      {go + "--context 2 --tower-ranks context", "inputs of a tower that they share"},
+      {go + "--tower-ranks data", "takes tensor, none or context"},
       {go + "--freeze ear", "and towers, encoders, aligners, or towers by their names"},
       {go + "--freeze ey", "'ey' is no part of the model"},
       {go + "--tower-tokens ear=3", "the model has no 'ear'"},

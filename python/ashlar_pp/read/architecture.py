@@ -29,6 +29,9 @@ from .walked import Walk
 # A product beside the layers with less than this share of all operations counts as
 # parameters alone, such as the layer of BERT's head before its logits.
 NEGLIGIBLE = 1e-2
+# Words, such as that of an image, that an embedding may have beyond those of logits;
+# their rows count beside the tables.
+MOST_WORDS_MORE = 64
 
 
 def architecture_of(
@@ -141,10 +144,18 @@ def left_out_of(model: nn.Module, layers: Layers) -> dict[str, int]:
     for name in layers.not_run:
         if any(is_inside(name, layer.name) for layer in layers.layers):
             raise Inexpressible(f"its forward leaves out {name}")
+        if any(_beside(name) == _beside(layer.name) for layer in layers.layers):
+            raise Inexpressible(f"its forward leaves out the layer {name}")
     return {
         name: sum(one.numel() for one in model.get_submodule(name).parameters())
         for name in layers.not_run
     }
+
+
+def _beside(name: str) -> str:
+    """The list that has a layer; another text for what is in none."""
+    path, _, last = name.rpartition(".")
+    return path if last.isdigit() else "/" + name
 
 
 def _further_tokens(model: nn.Module) -> int:
@@ -185,14 +196,14 @@ def _table_of(model: nn.Module, head: Product) -> tuple[int, bool]:
         id(module.weight): module.weight
         for module in model.modules()
         if isinstance(module, nn.Embedding)
-        and module.weight.shape[0] == head.columns
+        and 0 <= module.weight.shape[0] - head.columns <= MOST_WORDS_MORE
         and module.weight.shape[1] == head.inner
     }
     if len(tables) != 1:
         raise Inexpressible("its embedding is not one table of as many words as logits")
     (table,) = tables.values()
     matrix = dict(model.named_parameters(remove_duplicate=False))[head.parameter]
-    return table.numel(), matrix is table
+    return head.columns * head.inner, matrix is table
 
 
 def _take_projections(rest: list[Product], hidden: int, width: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -31,6 +32,14 @@ def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
         made[main] = signal_of(model, main)
     elif "input_ids" in taken:
         made["input_ids"] = _text(model, tokens)
+        tokens = made["input_ids"].shape[1]
+    if "cross_attention_states" in taken and hasattr(config, "vision_config"):
+        made["cross_attention_states"] = _tiles_of(model)
+        shape = (1, tokens, 1, config.vision_config.max_num_tiles)
+        made["cross_attention_mask"] = torch.ones(shape, dtype=torch.long)
+    if main == "pixel_values" and "mm_encoder_outputs" in taken:
+        made = {"input_ids": _text(model, tokens), "pixel_values": None}
+        made["mm_encoder_outputs"] = {"image": _no_tokens(model)}
     if getattr(config, "is_encoder_decoder", False):
         # Another length tells the decoder's tokens from the encoder's.
         made["decoder_input_ids"] = _text(model, max(1, tokens - DIFFERENCE))
@@ -64,6 +73,27 @@ def sizes_in(model: nn.Module, *names: str) -> Any:
             if getattr(one, name, None):
                 return getattr(one, name)
     return None
+
+
+def _tiles_of(model: nn.Module) -> torch.Tensor:
+    """All tiles of an image, as the decoder's layers of Llama 3.2 attend to them."""
+    config: Any = model.config
+    eye = config.vision_config
+    patches = (eye.image_size // eye.patch_size) ** 2 + 1
+    width = config.get_text_config().hidden_size
+    kind = next(model.parameters()).dtype
+    return torch.empty(1, eye.max_num_tiles * patches, width, dtype=kind, device="meta")
+
+
+def _no_tokens(model: nn.Module) -> Any:
+    """What BLIP-2 made of an image that no word of the text stands for."""
+    config: Any = model.config
+    width = config.get_text_config().hidden_size
+    kind = next(model.parameters()).dtype
+    made = torch.empty(1, config.num_query_tokens, width, dtype=kind, device="meta")
+    return SimpleNamespace(
+        pooler_output=made, qformer_outputs=None, vision_outputs=None
+    )
 
 
 def _text(model: nn.Module, tokens: int) -> torch.Tensor:

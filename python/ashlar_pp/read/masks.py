@@ -8,6 +8,8 @@ import torch
 
 # A mask adds at most this to a score that does not count.
 LEAST_ADDED = -9_999
+# A mask of all tokens that hides a smaller share hides padding, which counts as seen.
+PADDING = 1e-2
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def _seen_around(open_: torch.Tensor) -> Seen:
     side = int(open_[0].sum()) - 1
     if torch.equal(open_, (at[None, :] - at[:, None]).abs() <= side):
         return Seen(causal=False, window=2 * side + 1)
+    if float((~open_).float().mean()) < PADDING:
+        return Seen(causal=False)
     return Seen(causal=False, other=True)
 
 

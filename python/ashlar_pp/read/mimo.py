@@ -50,6 +50,11 @@ def read_mimo(values: dict[str, Any], run: Run) -> None:
             "llava_vlm and llava_avlm",
             flag=SIGN,
         )
+    if str(values.get("pipeline-model-parallel-size", "1")) != "1":
+        raise Unreadable(
+            "--pipeline-model-parallel-size: train.py of examples/mimo stops",
+            flag="pipeline-model-parallel-size",
+        )
     if values.pop("packing-buffer-size", None):
         raise Unreadable(
             "--packing-buffer-size: how many images a packed sequence has, its data say"

@@ -91,10 +91,10 @@ def read_multimodal(values: dict[str, Any], run: Run) -> None:
         if values.pop(name, None) not in (None, False, "0"):
             raise Unreadable(f"--{name}: no such tower is counted", flag=name)
     if _whole(values, "pipeline-model-parallel-size", 1) > 1:
-        raise Unreadable(
-            "--pipeline-model-parallel-size: nothing says here which stages have the "
-            "tower",
-            flag="pipeline-model-parallel-size",
+        # get_model says nothing of add_encoder; get_batch gives images to the first.
+        run.unknown.append(
+            "--pipeline-model-parallel-size: the tower runs on the first stage; "
+            "model.py makes it on each other one, too, which is not counted there"
         )
     if "decoder-seq-length" not in values:
         raise Unreadable("--decoder-seq-length, which says the decoder's tokens")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import of_nemo, of_torchtitan
+from .bridge_towers import add_towers
 from .of_megatron import of_fields
 from .run_file import Run, Unreadable
 from .stand_ins import import_recipe, stood_in_for
@@ -96,9 +97,12 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     if tree.get("peft"):
         raise Unreadable(f"{path}: peft: adapters train in place of the model")
     fields: dict[str, Any] = {}
+    run = Run()
     for name in _SECTIONS:
         section = tree.get(name)
         if isinstance(section, Mapping):
+            if name == "model":
+                section = add_towers(section, run)
             fields.update({k: v for k, v in section.items() if not k.startswith("_")})
     # These replace values of the other sections (config.py of Megatron-Bridge).
     overlap = tree.get("comm_overlap")
@@ -111,7 +115,6 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     elif isinstance(mixed, Mapping):
         fields.update({k: mixed[k] for k in _MIXED if k in mixed})
     _name_activation(fields, path)
-    run = Run()
     plain = {
         k: v
         for k, v in fields.items()
@@ -119,7 +122,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     }
     of_fields(plain, run, path.parent)
     rest = [k for k in Values(tree, str(path)).all if not k.startswith("model.")]
-    quiet, run.unknown = sorted_out(rest, _QUIET)
+    quiet, unknown = sorted_out(rest, _QUIET)
+    run.unknown += unknown
     run.not_read = list(dict.fromkeys(key.partition(".")[0] for key in quiet))
     return run
 
@@ -150,12 +154,16 @@ def _name_activation(fields: dict[str, Any], path: pathlib.Path) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses as their fields, functions and enumerations as their names."""
+    """Dataclasses as their fields with their class, functions and enumerations as their
+    names."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            f.name: _plain(getattr(value, f.name, None))
-            for f in dataclasses.fields(value)
-            if not f.name.startswith("_")
+            "_target_": f"{type(value).__module__}.{type(value).__qualname__}",
+            **{
+                f.name: _plain(getattr(value, f.name, None))
+                for f in dataclasses.fields(value)
+                if not f.name.startswith("_")
+            },
         }
     if isinstance(value, enum.Enum):
         return value.name

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
+from .bridge_towers import FREEZES
 from .inherited import inherited
 from .local_models import local_model
 from .megatron_ranks import megatron_ranks
@@ -238,8 +239,14 @@ def _read_megatron(v: Values, run: Run) -> None:
         run.unknown.append(f"{_M}cuda_graph_impl: what is captured")
     frozen = [key for key in v.all if key.startswith(_M + "freeze_") and v.flag(key)]
     for key in frozen:
-        if not key.endswith("freeze_moe_router"):
-            raise Unreadable(f"{key}: a part before the decoder is frozen", flag=key)
+        if not key.endswith(("freeze_moe_router", *FREEZES)):
+            raise Unreadable(f"{key}: a part that is not counted is frozen", flag=key)
+    add_frozen_towers(run, *(v.flag(_M + name) for name in FREEZES))
+    if any(v.get(_M + name) is not None for name in FREEZES[:2]):
+        run.unknown.append(
+            "whether tensor ranks divide the tower, by Megatron-Bridge's class of the "
+            "model: --tower-ranks none where they do not"
+        )
     if v.get(_M + "model_overrides"):
         run.unknown.append(f"{_M}model_overrides: they may make another model")
     kind = v.word(_M + "optimizer.optimizer", default="adam")

@@ -263,6 +263,8 @@ def _read_fsdp(given: dict[str, Any], folder: pathlib.Path) -> None:
 
 def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     run = Run(framework="megatron")
+    # mcore-bridge makes towers of transformers on the first stage, whole on each rank.
+    run.program["tower_ranks"] = "none"
     if given.get("quant_method"):
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
     lora = _adapters(given, "full")

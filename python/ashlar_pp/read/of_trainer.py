@@ -139,8 +139,8 @@ def of_arguments(
         add_unfrozen(run, v.get("unfrozen_parameters"))
     if v.get("finetuning_type", "cutoff_len") is not None:  # LLaMA-Factory's defaults
         names = ("freeze_vision_tower", "freeze_multi_modal_projector")
-        add_frozen_towers(run, *(v.get(key) not in _OFF for key in names))
-        _freeze_decoder(v, run)
+        tower, projector = (v.get(key) not in _OFF for key in names)
+        add_frozen_towers(run, tower, projector, _freezes_decoder(v, run))
     name = v.word(*_MODEL)
     refuse_packed_model(name)
     if name and not is_internvl and program is None:
@@ -206,15 +206,13 @@ def of_arguments(
     return run
 
 
-def _freeze_decoder(v: Values, run: Run) -> None:
-    """LLaMA-Factory's freeze_language_model (model/model_utils/visual.py)."""
-    if v.get("freeze_language_model") in NO:
-        return
-    if run.program.get("lora") or run.program.get("train_only"):
+def _freezes_decoder(v: Values, run: Run) -> bool:
+    """LLaMA-Factory's freeze_language_model (model/model_utils/visual.py). Raises
+    Unreadable."""
+    is_frozen = v.get("freeze_language_model") not in NO
+    if is_frozen and (run.program.get("lora") or run.program.get("train_only")):
         raise Unreadable(
             "freeze_language_model: adapters of towers alone are not counted",
             flag="freeze_language_model",
         )
-    towers = run.program.get("freeze")
-    decoder = "embedding,head,layers"
-    run.program["freeze"] = f"{towers},{decoder}" if towers else decoder
+    return is_frozen

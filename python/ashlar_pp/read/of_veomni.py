@@ -158,6 +158,8 @@ def _read_layout(v: Values, run: Run, path: pathlib.Path) -> None:
         expert=size("ep_size", "expert_parallel_size"),
         context=context,
     )
+    if context > 1:  # its collator slices patches, too (data/data_collator.py)
+        run.program["tower_ranks"] = "context"
     replicas = size("dp_replicate_size", "data_parallel_replicate_size")
     if replicas > 1:
         shard = v.number(a + "dp_shard_size", "train.data_parallel_shard_size")

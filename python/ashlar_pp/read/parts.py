@@ -76,6 +76,12 @@ def split_at_mixer(layer: Part) -> Split:
 
 def split_at_cross(layer: Part) -> tuple[Part, Part | None]:
     """A layer without the child that attends to other tokens, and that child."""
+    seen = [(one.queries, one.keys) for one in layer.attention]
+    if len(seen) == 1 and seen[0][0] != seen[0][1]:
+        only = child_of(layer, layer.attention[0].module)  # attends to others alone
+        other = [one for one in layer.events if is_inside(one.module, only)]
+        own = [one for one in layer.events if not is_inside(one.module, only)]
+        return replace(layer, events=own), replace(layer, name=only, events=other)
     if len(layer.attention) != 2:
         return layer, None
     first, second = (child_of(layer, one.module) for one in layer.attention)

@@ -128,9 +128,14 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_frozen_towers(run: Run, encoders: bool, aligners: bool) -> None:
-    """Which of the parts before the decoder a trainer freezes: those that read an
-    input, and those that lead from them to the decoder."""
+def add_frozen_towers(
+    run: Run, encoders: bool, aligners: bool, decoder: bool = False
+) -> None:
+    """Which parts a trainer freezes: those that read an input, those that lead from
+    them to the decoder, and the decoder."""
     named = ["encoders"] * encoders + ["aligners"] * aligners
+    named = ["towers"] if len(named) == 2 else named
+    if decoder:
+        named += ["embedding", "head", "layers"]
     if named:
-        run.program["freeze"] = "towers" if len(named) == 2 else named[0]
+        run.program["freeze"] = ",".join(named)

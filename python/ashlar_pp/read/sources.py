@@ -167,14 +167,25 @@ def _class_of(transformers: Any, config: Any, head: str, folder: pathlib.Path) -
     heads = HEADS
     if getattr(config, "is_encoder_decoder", False):
         heads = (*OF_BOTH, *(name for name in HEADS if name not in OF_BOTH))
-    for name in heads:
-        auto = getattr(transformers, name)
-        if type(config) in auto._model_mapping:
-            return auto
+    built = [
+        auto
+        for auto in (getattr(transformers, name) for name in heads)
+        if type(config) in auto._model_mapping
+    ]
+    # A class of the text alone has a configuration of its own, as Llama 3.2's has.
+    whole = [auto for auto in built if _takes(auto, config)]
+    for auto in whole or built:
+        return auto
     for name in HEADS if getattr(config, "auto_map", None) else ():
         if made := _of_own_code({"auto_map": config.auto_map}, folder, name):
             return made
     raise Unreadable(f"no class of transformers builds a {type(config).__name__}")
+
+
+def _takes(auto: Any, config: Any) -> bool:
+    found = auto._model_mapping[type(config)]
+    first = found[0] if isinstance(found, tuple | list) else found
+    return getattr(first, "config_class", None) in (None, type(config))
 
 
 def _from_config(

@@ -27,6 +27,8 @@ def inputs_for(model: nn.Module, method: Any) -> Iterator[dict[str, Any]]:
         yield _patches_in_rows(model)
     elif "spatial_shapes" in taken:
         yield _patches_and_shapes(model)
+    elif "aspect_ratio_ids" in taken:
+        yield _tiles_of_ratio(model)
     elif "pixel_values" in taken:
         yield from _images(model, taken)
     elif "input_features" in taken:
@@ -35,6 +37,9 @@ def inputs_for(model: nn.Module, method: Any) -> Iterator[dict[str, Any]]:
 
 def _images(model: nn.Module, taken: Any) -> Iterator[dict[str, Any]]:
     image = signal_of(model, "pixel_values")
+    if known := getattr(model.config, "projector_patch_to_query_dict", None):
+        side = round(min(known) ** 0.5) * (sizes_in(model, "patch_size") or 14)
+        image = image.new_empty((*image.shape[:2], side, side))
     places = getattr(model.config, "image_grid_pinpoints", None)
     if "image_sizes" in taken and not places:  # of any size
         image = image[..., :MOST_SIDE, :MOST_SIDE]
@@ -82,6 +87,20 @@ def _patches_in_rows(model: nn.Module) -> dict[str, Any]:
     }
 
 
+def _tiles_of_ratio(model: nn.Module) -> dict[str, Any]:
+    """An image of as many tiles as there may be, as Llama 3.2 takes it."""
+    eye: Any = model.config.vision_config  # type: ignore[union-attr]
+    count = eye.max_num_tiles
+    ratios = [high * wide for high, wide in eye.supported_aspect_ratios]
+    kind = next(model.parameters()).dtype
+    shape = (1, 1, count, eye.num_channels, eye.image_size, eye.image_size)
+    return {
+        "pixel_values": torch.empty(shape, dtype=kind, device="meta"),
+        "aspect_ratio_ids": torch.tensor([[ratios.index(count) + 1]]),
+        "aspect_ratio_mask": torch.ones(1, 1, count, dtype=torch.long),
+    }
+
+
 def _patches_and_shapes(model: nn.Module) -> dict[str, Any]:
     """An image as patches in rows of a batch, as SigLIP 2 takes it."""
     patch = sizes_in(model, "patch_size", "encoder_patch_size")
@@ -103,5 +122,6 @@ def _recordings(model: nn.Module, taken: Any) -> Iterator[dict[str, Any]]:
     kind = next(model.parameters()).dtype
     mask = torch.ones(1, frames, dtype=torch.long)
     made: dict[str, Any] = {name: mask for name in _MASKS if name in taken}
-    for shape in ((1, bins, frames), (1, frames, bins)):
-        yield {**made, "input_features": torch.ones(shape, dtype=kind)}
+    for masks in (made, {}) if made else (made,):
+        for shape in ((1, bins, frames), (1, frames, bins)):
+            yield {**masks, "input_features": torch.ones(shape, dtype=kind)}

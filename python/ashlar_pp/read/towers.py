@@ -14,7 +14,9 @@ from torch import nn
 from .events import Attention, Convolution, Product
 from .layers import Layers, Part, layers_of
 from .parts import Inexpressible, is_inside
+from .tower_chains import add_chain
 from .tower_inputs import inputs_for
+from .tower_products import products_of
 from .walk import walk
 from .walked import Unreadable, Walk
 
@@ -40,7 +42,7 @@ def front_of(model: nn.Module, left_out: Iterable[str]) -> list[Front]:
     rest = list(left_out)
     for name in METHODS:
         method = _path_of(model, name)
-        walked = _walked(model, method) if method and rest else None
+        walked = _walked(model, method) if rest else None
         if walked is None:
             continue
         names = [
@@ -53,6 +55,9 @@ def front_of(model: nn.Module, left_out: Iterable[str]) -> list[Front]:
         if names:
             found.append(Front(names, walked, layers_of(model, walked)))
     if rest and not found:
+        walked = _walked(model, add_chain(model, rest))
+        if walked is not None:
+            return [Front(rest, walked, layers_of(model, walked))]
         raise Unreadable(
             f"nothing of the model makes tokens by {rest[0]} alone, as "
             f"{' or '.join(METHODS)} would"
@@ -76,6 +81,8 @@ def _path_of(model: nn.Module, method: str) -> str:
 
 
 def _walked(model: nn.Module, method: str) -> Walk | None:
+    if not method:
+        return None
     reason = None
     for inputs in inputs_for(model, operator.attrgetter(method)(model)):
         try:
@@ -104,7 +111,12 @@ def towers_of(model: nn.Module, front: Front, layer_of: Any) -> list[dict[str, A
     behind = _behind(model, front, front.names[-1])
     for name in (*front.names, *behind):
         apart = behind if name == front.names[-1] else []
-        tower = _tower_of(model, front, name, layer_of, apart)
+        try:
+            tower = _tower_of(model, front, name, layer_of, apart)
+        except Inexpressible:
+            if front.reads_text:
+                raise
+            tower = _as_products(model, front, name, apart)
         tower["continues"] = bool(made)
         made.append(tower)
         parameters = _parameters(model, name, apart).values()
@@ -161,6 +173,8 @@ def _tower_of(
     """The tower of a module; parts that stand `apart` are towers of their own."""
     inside = _layers_in(front, name)
     layers = [front.layers.layers[at] for at in inside]
+    if not layers and any(_mixes(one, name) for one in front.walked.events):
+        raise Inexpressible(f"{name} attends, and has no layers")
     made: dict[str, Any] = {"name": name.removeprefix("model.")}
     if apart:  # its name is theirs, too: visual.blocks beside visual.merger
         within = layers[0].name.removeprefix(name + ".").partition(".")[0]
@@ -187,6 +201,8 @@ def _tower_of(
             for one in kinds
         ]
         made["layers"] = numbers
+        if any("cross" in kind for kind in made["kinds"]):
+            raise Inexpressible(f"{name} has layers that attend to other tokens")
         rest -= sum(layer.counts.all for layer in layers)
     products = _products_of(front, name, [layer.name for layer in layers], apart)
     if not layers:
@@ -199,6 +215,38 @@ def _tower_of(
     if made["beside"] < 0:
         raise Inexpressible(f"{name} has fewer parameters than its products")
     return made
+
+
+def _mixes(event: Any, name: str) -> bool:
+    of_activations = isinstance(event, Product) and not event.parameter
+    is_one = of_activations or isinstance(event, Attention)
+    return is_one and is_inside(event.module, name)
+
+
+def _as_products(
+    model: nn.Module, front: Front, name: str, apart: list[str]
+) -> dict[str, Any]:
+    """A part without layers of the form that a decoder has. Raises `Inexpressible`."""
+    events = [
+        one
+        for one in front.walked.events
+        if is_inside(one.module, name)
+        and not any(is_inside(one.module, path) for path in apart)
+    ]
+    products = products_of(events)
+    with_weights = [one for one in products if "is_of_activations" not in one]
+    if not with_weights:
+        raise Inexpressible(f"{name} has no products")
+    rest = sum(one.numel() for one in _parameters(model, name, apart).values())
+    rest -= sum(one["inner"] * one["columns"] for one in with_weights)
+    if rest < 0:
+        raise Inexpressible(f"{name} has fewer parameters than its products")
+    return {
+        "name": name.removeprefix("model."),
+        "tokens": with_weights[0]["rows"],
+        "products": products,
+        "beside": rest,
+    }
 
 
 def _tokens_of(layer: Part) -> int:

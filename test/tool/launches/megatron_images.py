@@ -2,6 +2,8 @@
 
 from launch_reading import GPT
 
+BRIDGE = {"num_layers": 28, "hidden_size": 3584, "num_attention_heads": 28, "num_query_groups": 4, "ffn_hidden_size": 18944, "seq_length": 4096,
+          "vocab_size": 152064, "vision_config": {"depth": 32, "hidden_size": 1280}}
 WRITTEN = {
     f"torchrun train.py {GPT} --language-model-type mistral_7b --img-h 336 --img-w 336 --patch-dim 14 --freeze-LM --freeze-ViT "
     "--decoder-seq-length 2048 --disable-vision-class-token --prompt-path p.json --use-te": {
@@ -22,11 +24,22 @@ WRITTEN = {
     "--decoder-seq-length 4096 --packing-seq-length 0 --class-token-len 10": {"towers.0.tokens": 32 * 32 + 10, "unknown": None},
 }
 
+RECIPES = [
+    ({"model": {**BRIDGE, "_target_": "megatron.bridge.models.qwen_vl.qwen25_vl_provider.Qwen25VLModelProvider", "freeze_vision_model": True,
+                "pipeline_model_parallel_size": 2}, "train": {"micro_batch_size": 1, "global_batch_size": 8}},
+     {"program.freeze": "encoders", "program.tower_ranks": "none", "megatron.vision_config": None, "megatron.freeze_vision_model": None,
+      "unknown.0": "vision_config: the recipe has a tower; give --model a file that `python -m ashlar_pp.read model` wrote of the model's "
+      "configuration"}),
+    ({"model": {**BRIDGE, "_target_": "megatron.bridge.models.qwen_vl.qwen3_vl_provider.Qwen3VLModelProvider", "freeze_language_model": True,
+                "freeze_vision_projection": True, "vision_dp_when_cp": True}, "train": {"micro_batch_size": 1, "global_batch_size": 8}},
+     {"program.freeze": "aligners,embedding,head,layers", "program.tower_ranks": "context"}),
+    ({"model": BRIDGE, "train": {"micro_batch_size": 1, "global_batch_size": 8}}, "whether tensor ranks divide the tower"),
+]
 REFUSED = {
     f"torchrun train.py {GPT} --language-model-type yi-34b --vision-model-type hf://a/b --img-h 448 --img-w 448 --patch-dim 14 "
     "--decoder-seq-length 2048": "--vision-model-type hf://a/b: its layers are not counted here",
     f"torchrun train.py {GPT} --model-provider video_llava_vlm": "at which model_provider of train.py stops",
     f"torchrun pretrain_mimo.py {GPT} --model-provider nemotron-moe-vlm --encoder-tp 2 --llm-tp 2": "on devices of their own",
     f"torchrun train.py {GPT} --model-provider llava_vlm --packing-buffer-size 24": "how many images a packed sequence has",
-    f"torchrun train.py {GPT} --language-model-type mistral_7b --pipeline-model-parallel-size 2 --decoder-seq-length 2048": "which stages have the tower",
+    f"torchrun train.py {GPT} --model-provider llava_vlm --pipeline-model-parallel-size 2": "train.py of examples/mimo stops",
 }

@@ -218,6 +218,8 @@ TEST_CASE("towers: the first stage has them, and no other") {
         == held_by_stage(alone.model, alone.layout, stages_of(alone)[1]).all.both());
   q.layout.context = 2;
   q.layout.data = 2;
+  check(q);
+  for (tower& each : q.model.towers) each.is_split_by_context = true;
   CHECK_THROWS_AS(check(q), unpredictable);
 }
 

@@ -79,10 +79,25 @@ void read_fixed(std::string_view fixed, option_words& words) {
 }
 
 // The options of a run that its plan keeps: those of its model, its batch and its program.
-constexpr std::array kept_of_run{
-    "sequence",     "batch",         "precision", "stack",           "attention",   "sequence-parallel",
-    "dispatch-fp8", "delay-weights", "fact",      "freeze",          "lora",        "frozen-weights",
-    "tower-tokens", "train-only",    "head",      "frozen-forwards", "frozen-copy", "optimizer"};
+constexpr std::array kept_of_run{"sequence",
+                                 "batch",
+                                 "precision",
+                                 "stack",
+                                 "attention",
+                                 "sequence-parallel",
+                                 "dispatch-fp8",
+                                 "delay-weights",
+                                 "fact",
+                                 "freeze",
+                                 "lora",
+                                 "frozen-weights",
+                                 "tower-tokens",
+                                 "tower-ranks",
+                                 "train-only",
+                                 "head",
+                                 "frozen-forwards",
+                                 "frozen-copy",
+                                 "optimizer"};
 
 // Takes what the options leave out from the run's file.
 void read_run_for_plan(plan_options const& o, predicted_request& r) {

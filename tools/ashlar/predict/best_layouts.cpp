@@ -76,7 +76,8 @@ constexpr std::array requirements{
     std::pair{requirement::expert_ranks_divide_a_stage, "expert ranks that do not divide a stage's"},
     std::pair{requirement::context_divides_the_sequence,
               "context ranks that do not divide the sequence"},
-    std::pair{requirement::towers_have_whole_inputs, "context ranks beside a part before the decoder"},
+    std::pair{requirement::towers_have_whole_inputs,
+              "context ranks that divide inputs of a part before the decoder"},
     std::pair{requirement::cross_attention_has_one_stage,
               "pipeline ranks of a decoder that attends to an encoder"}};
 

@@ -64,13 +64,17 @@ inline constexpr std::array model_flags{std::pair{"is_tied", &ashlar::cost::arch
 inline constexpr std::array tower_sizes{std::pair{"hidden", &ashlar::cost::tower::hidden},
                                         std::pair{"tokens", &ashlar::cost::tower::tokens},
                                         std::pair{"beside", &ashlar::cost::tower::beside}};
-inline constexpr std::array tower_flags{std::pair{"continues", &ashlar::cost::tower::continues},
-                                        std::pair{"keeps_all", &ashlar::cost::tower::keeps_all},
-                                        std::pair{"is_undivided", &ashlar::cost::tower::is_undivided}};
+inline constexpr std::array tower_flags{
+    std::pair{"continues", &ashlar::cost::tower::continues},
+    std::pair{"keeps_all", &ashlar::cost::tower::keeps_all},
+    std::pair{"is_undivided", &ashlar::cost::tower::is_undivided},
+    std::pair{"is_split_by_context", &ashlar::cost::tower::is_split_by_context}};
 inline constexpr std::array product_sizes{std::pair{"rows", &ashlar::cost::tower_product::rows},
                                           std::pair{"inner", &ashlar::cost::tower_product::inner},
                                           std::pair{"columns", &ashlar::cost::tower_product::columns}};
-inline constexpr std::array product_flags{std::pair{"is_ahead", &ashlar::cost::tower_product::is_ahead},
-                                          std::pair{"has_bias", &ashlar::cost::tower_product::has_bias}};
+inline constexpr std::array product_flags{
+    std::pair{"is_ahead", &ashlar::cost::tower_product::is_ahead},
+    std::pair{"has_bias", &ashlar::cost::tower_product::has_bias},
+    std::pair{"is_of_activations", &ashlar::cost::tower_product::is_of_activations}};
 
 }  // namespace tool

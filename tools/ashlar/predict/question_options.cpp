@@ -158,6 +158,12 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "the model's: vision_tower=1024x4, with commas")
       ->type_name("NAME=TOKENSxINPUTS");
   command
+      .add_option("--tower-ranks", o.tower_ranks,
+                  "ranks that share the work of parts before the decoder: tensor ranks divide their "
+                  "layers (tensor, the default), each rank runs all of them (none), or context ranks "
+                  "divide their inputs (context), which is predicted with --context 1 alone")
+      ->type_name("tensor|none|context");
+  command
       .add_option("--freeze", o.freeze,
                   "parts whose parameters do not train: embedding, head, layers=0-15, first=4, last=2, "
                   "ratio=0.9 of the parameters from the front, towers, encoders (that read an image), "
@@ -271,6 +277,7 @@ prediction prepare(question_options const& o, described_model model,
       && q.layout.sharding != sharding::optimizer)
     throw usage_error("--train-only: gradients that no optimizer takes are shared by no rank");
   if (!o.tower_tokens.empty()) choose_tower_tokens(o.tower_tokens, p);
+  if (!o.tower_ranks.empty()) choose_tower_ranks(o.tower_ranks, p);
   check_tower_tokens(p);
   choose_lora(o.lora, p);
   choose_frozen_weights(o.frozen_weights, p);

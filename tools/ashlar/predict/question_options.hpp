@@ -14,7 +14,7 @@ namespace tool {
 
 struct question_options {
   std::string model, cluster, layout, recompute, offload, freeze, train_only, head, lora, frozen_weights,
-      schedule, costs, facts, tower_tokens, optimizer, teacher;
+      schedule, costs, facts, tower_tokens, tower_ranks, optimizer, teacher;
   int vocabulary = 0;            // 0: the model's
   ashlar::cost::question asked;  // its sizes; data 0: what follows from the others
 

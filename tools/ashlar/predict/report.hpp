@@ -35,8 +35,8 @@ struct prediction {
   std::string layout;    // as it was written; empty: even, or `asked.layout.stages`
   std::string schedule;  // as it was asked for; empty: as the chunks say
   // likewise
-  std::string recompute, freeze, train_only, lora, frozen_weights, head, tower_tokens, optimizer,
-      teacher;
+  std::string recompute, freeze, train_only, lora, frozen_weights, head, tower_tokens, tower_ranks,
+      optimizer, teacher;
   fitted_constants constants;
   std::string costs;               // the file of measured times; empty: none
   std::vector<std::string> notes;  // what was taken for something else, and why

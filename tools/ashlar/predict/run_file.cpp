@@ -46,7 +46,8 @@ constexpr std::array options_of_program{"precision",
                                         "train-only",
                                         "lora",
                                         "frozen-weights",
-                                        "optimizer"};
+                                        "optimizer",
+                                        "tower-ranks"};
 constexpr std::array options_of_layout{
     "tensor",          "pipeline",          "chunks",    "context",
     "expert",          "expert-tensor",     "data",      "sharding",

@@ -257,6 +257,7 @@ option_list options_list(prediction const& p) {
   add("head", p.head);
   add("freeze", p.freeze);
   add("tower-tokens", p.tower_tokens);
+  add("tower-ranks", p.tower_ranks);
   add("train-only", p.train_only);
   add("lora", p.lora);
   add("frozen-weights", p.frozen_weights);

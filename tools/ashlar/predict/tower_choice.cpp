@@ -78,6 +78,18 @@ void choose_tower_tokens(std::string_view text, prediction& p) {
   }
 }
 
+void choose_tower_ranks(std::string_view text, prediction& p) {
+  if (text != "tensor" && text != "none" && text != "context")
+    throw usage_error(
+        fmt::format("--tower-ranks takes tensor, none or context, not '{}'", text.substr(0, 64)));
+  if (p.asked.model.towers.empty()) return;  // a program says it of all models
+  p.tower_ranks = text;
+  for (tower& each : p.asked.model.towers) {
+    if (text == "none") each.is_undivided = true;
+    each.is_split_by_context = text == "context";
+  }
+}
+
 void check_tower_tokens(prediction const& p) {
   architecture const& a = p.asked.model;
   if (a.has_cross_attention()) return;

@@ -13,6 +13,9 @@ namespace tool {
 // and those that read what it makes. Throws usage_error.
 void choose_tower_tokens(std::string_view text, prediction& p);
 
+// Reads --tower-ranks: which ranks share the work of all towers. Throws usage_error.
+void choose_tower_ranks(std::string_view text, prediction& p);
+
 // Throws usage_error if towers hand on more tokens than a sequence has.
 void check_tower_tokens(prediction const& p);
 

@@ -171,8 +171,10 @@ std::string sentence_of(ashlar::cost::unpredictable const& e, ashlar::cost::ques
                          lacking_format_words("the machine", lacking(q.cluster, q.program.format)));
     case requirement::towers_have_whole_inputs:
       return fmt::format(
-          "--context {}: whether context ranks divide the inputs of a tower differs between programs; "
-          "a model with one is predicted with --context 1",
+          "--context {}: context ranks would divide a text that an encoder reads, what layers attend "
+          "to, "
+          "or inputs of a tower that they share (--tower-ranks context); such a model is predicted with "
+          "--context 1",
           e.number);
     case requirement::cross_attention_has_one_stage:
       return fmt::format(

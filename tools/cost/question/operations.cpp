@@ -56,7 +56,10 @@ inline double tower_operations(architecture const& a, std::size_t number, int se
   for (std::size_t i = 0; i < t.products.size(); ++i) {
     tower_product const& p = t.products[i];
     double const of_product = 2 * t.rows_of(p, sequence) * p.inner * p.columns;
-    count.add(of_product, 0, takes);
+    if (p.is_of_activations)
+      count.add(0, of_product, takes);
+    else
+      count.add(of_product, 0, takes);
     if (reads_untrained(a, number, i) && takes == gradient_kind::all) count.gradients -= of_product;
   }
   return t.inputs * (count.forward + count.gradients);

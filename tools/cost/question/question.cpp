@@ -140,6 +140,11 @@ inline void check_heads(layer const& l, int tensor) {
          static_cast<long long>(heads), tensor);
 }
 
+// Context ranks would divide a text that an encoder reads, and what layers of the decoder attend to.
+inline bool has_whole_inputs(architecture const& a, tower const& t) {
+  return t.tokens > 0 && !t.is_split_by_context && !a.has_cross_attention();
+}
+
 // How the ranks of each dimension lie on nodes and kinds.
 inline void check_places(question const& q) {
   bool const several = q.cluster.has_several_kinds();
@@ -215,8 +220,11 @@ void check(question const& q) {
     must(1.0 * l.micro_batch * each.inputs <= largest_count, requirement::sizes_are_small_enough,
          l.micro_batch, each.inputs);
   for (tower const& each : q.model.towers)
-    for (layer const& kind : each.kinds) question_detail::check_heads(kind, l.tensor);
-  must(q.model.towers.empty() || l.context == 1, requirement::towers_have_whole_inputs, l.context);
+    for (layer const& kind : each.kinds)
+      question_detail::check_heads(kind, each.is_undivided ? 1 : l.tensor);
+  for (tower const& each : q.model.towers)
+    must(l.context == 1 || question_detail::has_whole_inputs(q.model, each),
+         requirement::towers_have_whole_inputs, l.context);
   must(!q.model.has_cross_attention() || l.pipeline == 1, requirement::cross_attention_has_one_stage,
        l.pipeline);
   for (layer const& kind : q.model.kinds) {

@@ -10,6 +10,7 @@ question tower_question(question const& q, tower const& t) {
   made.sequence = t.whole_tokens_of(q.sequence);
   made.layout.micro_batch *= t.inputs;
   if (t.is_undivided) made.layout.tensor = 1;
+  made.layout.context = 1;                 // sequences are divided behind the embedding
   made.layout.recompute_in.these.clear();  // of the model's layers
   if (t.keeps_all || !q.layout.recompute_in.these.empty()) made.layout.recompute = recomputation::none;
   // Which program it is does not depend on the tower.

@@ -14,7 +14,7 @@ inline layer_work product_work(question const& q, tower const& t, std::size_t nu
   layer_work w;
   w.products.push_back({.m = rows, .n = p.columns, .k = p.inner, .is_low = false});
   w.parts = 1;
-  if (number + 1 == t.products.size()) return w;
+  if (number + 1 == t.products.size() || p.is_of_activations) return w;
   // An activation follows each but the last behind the layers.
   double const moved = value_bytes(q.program.format) * rows * p.columns;
   w.forward_bytes = 2 * moved;
@@ -44,6 +44,7 @@ stage_passes passes_of_tower(question const& q, std::size_t number, constants co
   }
   for (std::size_t i = 0; i < t.products.size(); ++i) {
     stage_passes part = passes_of_work(own, {}, towers_detail::product_work(q, t, i), c);
+    if (t.products[i].is_of_activations) part.backward.weights = 0;  // of both operands
     double const weights = part.backward.weights;
     if (takes != gradient_kind::all) part.backward.leave_out_weights();
     if (takes == gradient_kind::none) part.backward = {};
@@ -69,6 +70,7 @@ kept_activations kept_of_tower(question const& q, std::size_t number, bool gathe
   double elements = 0;  // of an input
   for (std::size_t i = 0; i < t.products.size(); ++i) {
     tower_product const& p = t.products[i];
+    if (p.is_of_activations) continue;  // results of others, which are kept
     double const read = takes == gradient_kind::all ? p.inner : 0,
                  result = i + 1 < t.products.size() ? p.columns : 0;
     elements += t.rows_of(p, q.sequence) * (read + result);

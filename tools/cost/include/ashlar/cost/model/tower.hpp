@@ -18,8 +18,12 @@ struct tower_product {
   double inner = 0, columns = 0;
   bool is_ahead = false;  // of the layers
   bool has_bias = false;
+  bool is_of_activations = false;  // without weights: scores of attention, or their use
 
-  double parameters() const { return inner * columns + (has_bias ? columns : 0); }
+  // Those of its weights, with a bias if it has one.
+  double parameters() const {
+    return is_of_activations ? 0 : inner * columns + (has_bias ? columns : 0);
+  }
 
   friend bool operator==(tower_product const&, tower_product const&) = default;
 };
@@ -36,9 +40,10 @@ struct tower {
   bool continues = false;  // reads what the tower before it made
   bool is_frozen = false;
   beside_adapters trains_by = beside_adapters::own;
-  bool keeps_all = false;     // nothing of it is recomputed
-  bool is_undivided = false;  // each tensor rank runs all of it
-  double beside = 0;          // parameters of norms, biases and positions beside the layers
+  bool keeps_all = false;            // nothing of it is recomputed
+  bool is_undivided = false;         // each tensor rank runs all of it
+  bool is_split_by_context = false;  // context ranks divide its inputs; otherwise each runs all of them
+  double beside = 0;                 // parameters of norms, biases and positions beside the layers
 
   std::vector<layer> kinds = {};
   std::vector<int> layers = {};  // the kind of each

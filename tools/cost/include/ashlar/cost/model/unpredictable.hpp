@@ -57,7 +57,7 @@ enum class requirement : unsigned char {
   machine_has_the_format,          // the device has no products in this format
   fact_is_in_range,                // number: the fact that is a number
   layers_are_measured,             // number: tensor ranks; limit: the kind that was not measured
-  towers_have_whole_inputs,        // number: context; with more than one, inputs would be divided
+  towers_have_whole_inputs,        // number: context; with more than one, some inputs would be divided
   cross_attention_has_one_stage,   // number: stages; what it reads is on the first alone
   weights_away_are_sharded,  // weights leave that are not fully sharded, or without their optimizer
   forwards_beside_are_few,   // number: frozen forwards; limit: pipeline, where it is above 1

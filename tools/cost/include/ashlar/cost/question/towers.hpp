@@ -7,7 +7,9 @@
 
 namespace ashlar::cost {
 
-// The question of a tower's layers: its width, and its tokens and inputs for a sequence.
+// The question of a tower's layers: its width, and its tokens and inputs for a sequence. Each context
+// rank has all of these: Megatron-Core, ms-swift and verl divide sequences of embedded tokens, with
+// those that towers made.
 question tower_question(question const& q, tower const& t);
 
 // Whether nothing that trains is before a product of a tower: it has no gradient of its input.
