@@ -33,6 +33,25 @@ WHISPER = {
     "intermediate_size": 96,
     "max_source_positions": 60,
 }
+QUERIES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "encoder_hidden_size": 48,
+    "vocab_size": 64,
+}
+OPT = {
+    "model_type": "opt",
+    "vocab_size": 512,
+    "hidden_size": 64,
+    "ffn_dim": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "word_embed_proj_dim": 64,
+}
+THIRDS = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 1e4}
+HALF = {**THIRDS, "mrope_section": [1, 1, 2], "partial_rotary_factor": 0.5}
 RATIOS = {
     "model_type": "mllama_vision_model",
     "hidden_size": 48,
@@ -114,6 +133,51 @@ TYPES = {
             "alignment_intermediate_size": 128,
         },
         (16, 4),
+    ),
+    "glm4v": (
+        {
+            "vision_config": {
+                "depth": 2,
+                "hidden_size": 48,
+                "intermediate_size": 96,
+                "out_hidden_size": 64,
+                "num_heads": 4,
+                "image_size": 56,
+                "patch_size": 14,
+            },
+            "text_config": {**TEXT, "rope_parameters": HALF},
+        },
+        (16, 4, 4),
+    ),
+    "kimi_k25": (
+        {
+            "vision_config": {**EYE, "pos_emb_height": 8, "pos_emb_width": 8},
+            "text_config": LLAMA,
+            "projection_hidden_size": 48,
+        },
+        (16, 4),
+    ),
+    "paddleocr_vl": (
+        {"vision_config": EYE, "text_config": {**TEXT, "rope_parameters": THIRDS}},
+        (16, 4),
+    ),
+    "blip-2": (
+        {
+            "vision_config": {**EYE},
+            "qformer_config": QUERIES,
+            "text_config": OPT,
+            "num_query_tokens": 8,
+        },
+        (17, 8, 8),
+    ),
+    "instructblip": (
+        {
+            "vision_config": {**EYE},
+            "qformer_config": QUERIES,
+            "text_config": OPT,
+            "num_query_tokens": 8,
+        },
+        (17, 24, 8),
     ),
     "idefics2": (
         {

@@ -183,7 +183,7 @@ def image_of(kind, model):
     if kind.startswith("qwen"):
         from ashlar_pp.read.tower_inputs import _patches_in_rows as _patches_of
 
-        inputs = _patches_of(model)
+        inputs = next(_patches_of(model))
         inputs["pixel_values"] = torch.rand(inputs["pixel_values"].shape)
         grid = inputs["image_grid_thw"][0]
         many = int(grid.prod()) // 4

@@ -16,6 +16,7 @@ MOST_FRAMES = 3000
 BINS = ("num_mel_bins", "feature_size", "input_dim", "feature_projection_input_dim")
 # Tokens by which the text of a decoder is shorter than its encoder's.
 DIFFERENCE = 16
+QUESTION = 16
 
 
 def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
@@ -40,6 +41,10 @@ def example_inputs(model: nn.Module, tokens: int) -> dict[str, Any]:
     if main == "pixel_values" and "mm_encoder_outputs" in taken:
         made = {"input_ids": _text(model, tokens), "pixel_values": None}
         made["mm_encoder_outputs"] = {"image": _no_tokens(model)}
+        if "qformer_input_ids" in taken:
+            made["qformer_input_ids"] = question()
+        if getattr(config, "image_token_id", None) is None:
+            config.image_token_id = -1  # no word
     if getattr(config, "is_encoder_decoder", False):
         # Another length tells the decoder's tokens from the encoder's.
         made["decoder_input_ids"] = _text(model, max(1, tokens - DIFFERENCE))
@@ -83,6 +88,11 @@ def _tiles_of(model: nn.Module) -> torch.Tensor:
     width = config.get_text_config().hidden_size
     kind = next(model.parameters()).dtype
     return torch.empty(1, eye.max_num_tiles * patches, width, dtype=kind, device="meta")
+
+
+def question() -> torch.Tensor:
+    """Ids of a text that InstructBLIP's queries read."""
+    return torch.ones(1, QUESTION, dtype=torch.long)
 
 
 def _no_tokens(model: nn.Module) -> Any:

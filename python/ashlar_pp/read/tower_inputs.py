@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .inputs import BINS, MOST_FRAMES, signal_of, sizes_in
+from .inputs import BINS, MOST_FRAMES, question, signal_of, sizes_in
 from .walked import Unreadable
 
 SIDE = 448  # pixels of an image where a configuration names no size
@@ -24,7 +24,7 @@ def inputs_for(model: nn.Module, method: Any) -> Iterator[dict[str, Any]]:
     masks have values, and so has what a mask chooses from. Raises `Unreadable`."""
     taken = inspect.signature(method).parameters
     if "image_grid_thw" in taken:
-        yield _patches_in_rows(model)
+        yield from _patches_in_rows(model)
     elif "spatial_shapes" in taken:
         yield _patches_and_shapes(model)
     elif "aspect_ratio_ids" in taken:
@@ -44,6 +44,8 @@ def _images(model: nn.Module, taken: Any) -> Iterator[dict[str, Any]]:
     if "image_sizes" in taken and not places:  # of any size
         image = image[..., :MOST_SIDE, :MOST_SIDE]
     made: dict[str, Any] = {"pixel_values": image}
+    if "qformer_input_ids" in taken:
+        made["qformer_input_ids"] = question()
     if "image_sizes" in taken:
         height, width = image.shape[-2:]
         made["image_sizes"] = torch.tensor([[height, width]])
@@ -66,25 +68,30 @@ def _tiles(model: nn.Module, size: tuple[int, int], places: Any) -> int:
     return int(count(size, places, config.vision_config.image_size))
 
 
-def _patches_in_rows(model: nn.Module) -> dict[str, Any]:
-    """An image as patches in rows, as Qwen2-VL takes it."""
+def _patches_in_rows(model: nn.Module) -> Iterator[dict[str, Any]]:
+    """An image as patches in rows, as Qwen2-VL takes it, or as small images, as Kimi
+    K2.5 does."""
     config: Any = model.config
     one = config.vision_config
-    for name in ("patch_size", "spatial_merge_size"):
-        if not isinstance(getattr(one, name, None), int):
+    merged = getattr(one, "spatial_merge_size", None)
+    merged = merged or (getattr(one, "merge_kernel_size", None) or [None])[0]
+    for name, size in (("patch_size", one.patch_size), ("spatial_merge_size", merged)):
+        if not isinstance(size, int):
             raise Unreadable(f"its vision_config has no {name}, as Qwen2-VL's has")
     side = sizes_in(model, "image_size") or SIDE
     # Whole windows of attention, or whole groups of patches that are merged.
-    step = max(one.patch_size * one.spatial_merge_size, getattr(one, "window_size", 0))
+    step = max(one.patch_size * merged, getattr(one, "window_size", 0))
     places = max(step, side // step * step) // one.patch_size
     named = ("in_channels", "in_chans", "num_channels")
     channels = next((getattr(one, n) for n in named if getattr(one, n, None)), 3)
     width = channels * getattr(one, "temporal_patch_size", 1) * one.patch_size**2
     kind = next(model.parameters()).dtype
-    return {
-        "pixel_values": torch.empty(places * places, width, dtype=kind, device="meta"),
-        "image_grid_thw": torch.tensor([[1, places, places]]),
-    }
+    small = (channels, one.patch_size, one.patch_size)
+    for shape in ((width,), small):
+        yield {
+            "pixel_values": torch.empty(places**2, *shape, dtype=kind, device="meta"),
+            "image_grid_thw": torch.tensor([[1, places, places]]),
+        }
 
 
 def _tiles_of_ratio(model: nn.Module) -> dict[str, Any]:
