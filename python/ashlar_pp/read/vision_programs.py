@@ -77,8 +77,12 @@ def _untied(word: str) -> Says:
     return Says(word, "false", ("false",), (), ("true",))
 
 
-def _kept_out_of_tables(v: Values, run: Run) -> None:
+def _of_2u1(v: Values, run: Run) -> None:
     """Its adapters are at all matrices that are not named, of tables and of towers."""
+    is_phi = v.get("tune_img_projector", "num_crops") is not None
+    without = "unfused" if is_phi else "sdpa"
+    is_off = v.flag("disable_flash_attn2")
+    run.program["attention"] = without if is_off else "flash_attention_2"
     if not v.flag("lora_enable"):
         return
     out = v.word("lora_namespan_exclude")
@@ -120,7 +124,10 @@ def _of_vila(v: Values, run: Run) -> None:
 
 
 _QWEN = Adapters("lora_enable", places="q_proj,k_proj,v_proj,o_proj", beside="frozen")
-_OF_2U1 = "lora_namespan_exclude num_lora_modules vision_lora lora_enable lora_alpha"
+_OF_2U1 = (
+    "lora_namespan_exclude num_lora_modules vision_lora lora_enable lora_alpha "
+    "vision_lr image_folder"
+)
 PROGRAMS = (
     Program(
         # lm_head.requires_grad is a field of the module: its weights train.
@@ -135,7 +142,8 @@ PROGRAMS = (
         kernel="flash_attention_2",
         pixels=("max_pixels", 28 * 28 * 576),
         loose="data_packing",
-        quiet="data_flatten min_pixels video_ base_interval dataset_use "
+        quiet="data_flatten min_pixels video_max_frames video_min_frames "
+        "video_max_pixels video_min_pixels video_fps base_interval dataset_use "
         "mm_projector_lr vision_tower_lr",
     ),
     Program(
@@ -160,11 +168,15 @@ PROGRAMS = (
         length=512,
         kernel="flash_attention_2",
         other="ps3 tune_top_down_selection dpo quantize_model",
-        loose="dynamic_s2 s2 image_aspect_ratio num_video_frames video_",
-        quiet="vision_tower mm_ data_mixture s2_ vflan_ version vision_resolution "
-        "lora_llm model_dtype total_time_limit pre_terminate_time min_tiles "
-        "max_tiles interpolate_mode use_one_logger seq_parallel_ring "
-        "longvila_sampler",
+        loose="dynamic_s2 s2 image_aspect_ratio num_video_frames video_encoder "
+        "video_max_tiles vision_resolution",
+        quiet="vision_tower mm_projector mm_use_im_start_end mm_use_im_patch_token "
+        "mm_vision_select_layer mm_vision_select_feature mm_projector_lr data_mixture "
+        "s2_scales s2_max_split_size s2_resize_output_to_scale_idx version lora_llm "
+        "vflan_no_system_prompt model_dtype total_time_limit pre_terminate_time "
+        "min_tiles max_tiles interpolate_mode use_one_logger vision_tower_lr "
+        "seq_parallel_ring_size seq_parallel_ring_type longvila_sampler "
+        "group_by_modality_length is_multimodal image_folder",
         check=_of_vila,
     ),
     Program(
@@ -176,9 +188,11 @@ PROGRAMS = (
         Adapters(""),
         length=512,
         other="vision_tower2 tune_embed_tokens",
-        quiet="vision_tower connector_type mm_ conv_version image_ is_multimodal "
+        loose="image_aspect_ratio mm_patch_merge_type",
+        quiet="vision_tower connector_type mm_vision_select_layer conv_version "
+        "mm_vision_select_feature mm_projector_lr image_folder is_multimodal "
         "training_recipe tune_vision_tower_from_layer pretrained_model_path "
-        "resampler_hidden_size num_queries num_resampler_layers "
+        "resampler_hidden_size num_queries num_resampler_layers vision_tower_lr "
         "group_by_modality_length double_quant quant_type",
     ),
     Program(
@@ -189,8 +203,8 @@ PROGRAMS = (
         _untied("freeze_llm"),
         Adapters("lora_enable", "lora_rank", beside="frozen", of_towers="vision_lora"),
         loose="num_crops max_num_frames",
-        quiet=f"{_OF_2U1} image_folder projector_lr vision_lr disable_flash_attn2",
-        check=_kept_out_of_tables,
+        quiet=f"{_OF_2U1} projector_lr",
+        check=_of_2u1,
     ),
     Program(
         "2U1/Qwen2-VL-Finetune at 6695161, src/train/train_sft.py",
@@ -202,13 +216,14 @@ PROGRAMS = (
         pixels=("image_max_pixels", 0),
         other="unfreeze_topk_llm unfreeze_topk_vision num_labels mlp_head_dim "
         "focal_gamma class_balanced_beta",
-        loose="video_max_pixels nframes",
-        quiet=f"{_OF_2U1} image_ video_ fps merger_lr vision_lr head_lr "
-        "disable_flash_attn2 use_liger enable_reasoning",
-        check=_kept_out_of_tables,
+        loose="video_max_pixels nframes image_resized_width image_resized_height",
+        quiet=f"{_OF_2U1} image_min_pixels video_min_pixels video_resized_width "
+        "video_resized_height fps merger_lr head_lr use_liger",
+        check=_of_2u1,
     ),
 )
 _OFF = ("false", "none", "", "0", "-1", "null")
+_PLAIN = ("square", "pad", "resize", "flat")  # one image of one size
 
 
 def program_of(v: Values) -> Program | None:
@@ -304,14 +319,14 @@ def _read_rest(program: Program, v: Values, run: Run) -> None:
             raise Unreadable(
                 f"{name}: of {program.source}, and it is not counted", flag=name
             )
-    loose = tuple(program.loose.split())
+    loose, quiet = program.loose.split(), program.quiet.split()
     for key in list(v.all):
         if key in v.asked or v.all[key] is None:
             continue
-        if key.startswith(loose) and str(v.all[key]).lower() not in _OFF:
+        if key in loose and str(v.all[key]).lower() not in (*_OFF, *_PLAIN):
             run.unknown.append(f"{key}: other inputs than one image of one size")
             v.asked.add(key)
-        elif key.startswith(tuple(program.quiet.split())):
+        elif key in (*loose, *quiet):
             run.not_read.append(key)
             v.asked.add(key)
     if program.length and v.get("model_max_length") is None:
