@@ -105,7 +105,8 @@ given_run read_given_run(CLI::App const& command, run_files const& o, std::strin
   given_run made{prepare(options_from(run.options), *run.model, *cluster, c), run.options};
   prediction& p = made.run;
   p.not_read = run.not_read;
-  p.notes.insert(p.notes.end(), run.notes.begin(), run.notes.end());
+  for (std::string const& note : run.notes)  // a run that was written has those of its options
+    if (std::find(p.notes.begin(), p.notes.end(), note) == p.notes.end()) p.notes.push_back(note);
   p.not_known = run.not_known;
   constexpr std::array own{"model", "lora", "freeze", "train-only", "head"};
   bool const is_other =
