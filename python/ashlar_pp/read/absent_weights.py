@@ -163,15 +163,26 @@ def _pack(model: Any, named: Mapping[str, Any], packed: Mapping[str, Any]) -> No
             name: True for name in ("load_in_4bit", "load_in_8bit") if named.get(name)
         }
         said = transformers.BitsAndBytesConfig(**bits)
-    quantizers = importlib.import_module("transformers.quantizers.auto")
-    quantizer = quantizers.AutoHfQuantizer.from_config(said, pre_quantized=False)
     model.config.quantization_config = said
-    with torch.device("meta"):
-        quantizer.preprocess_model(model, device_map={"": 0}, keep_in_fp32_modules=[])
+    try:
+        quantizers = importlib.import_module("transformers.quantizers.auto")
+    except ImportError:  # before 4.38
+        layers: Any = importlib.import_module("transformers.integrations.bitsandbytes")
+        kept = layers.get_keys_to_not_convert(model)
+        with torch.device("meta"):
+            layers.replace_with_bnb_linear(
+                model, modules_to_not_convert=kept, quantization_config=said
+            )
+    else:
+        quantizer = quantizers.AutoHfQuantizer.from_config(said, pre_quantized=False)
+        with torch.device("meta"):
+            quantizer.preprocess_model(
+                model, device_map={"": 0}, keep_in_fp32_modules=[]
+            )
+        model.hf_quantizer = quantizer
     model.is_loaded_in_4bit = packed["bits"] == 4
     model.is_loaded_in_8bit = packed["bits"] == 8
     model.is_quantized = True
-    model.hf_quantizer = quantizer
 
 
 _OF_FETCHING = """

@@ -10,7 +10,8 @@ import runpy
 import sys
 import traceback
 
-from .absent import Packages, load_no_data, open_absent_data
+from .absent import Packages
+from .absent_data import load_no_data, open_absent_data
 from .absent_weights import Weights
 from .held_training import Held
 from .told_devices import tell

@@ -74,7 +74,7 @@ def _tell_of_ranks(ranks: int) -> None:
             real("fake", store=fake.FakeStore(), rank=0, world_size=ranks)
 
     for place in (torch.distributed, torch.distributed.distributed_c10d):
-        vars(place)["init_process_group"] = begin
+        vars(place).update(init_process_group=begin, barrier=_answer(None))
 
 
 def _is_of_gpu(device: Any) -> bool:
