@@ -93,7 +93,9 @@ TEST_CASE("nccl: a rank that has gone is noticed while nothing runs") {
 TEST_CASE(
     "nccl: who destroys a communicator in order does not disturb the others, unless they need it") {
   new_machine(3);
-  auto const said = on_ranks(3, [](rank& r) {
+  // A rank that needs rank 2 aborts, which the other one would notice.
+  std::latch both_were_quiet(2);
+  auto const said = on_ranks(3, [&](rank& r) {
     auto const m = r.put(std::vector<int>(8));
     if (r.me == 2) return;  // destroyed at once
     for (int i = 0; i < 5; ++i)
@@ -103,6 +105,7 @@ TEST_CASE(
     ncclResult_t code = ncclSuccess;
     require_ok(ncclCommGetAsyncError(r.comm, &code));
     require_ok(code);
+    both_were_quiet.arrive_and_wait();
     require_ok(ncclRecv(m.data(), 8, ncclInt32, 2, r.comm, r.stream));
     require_that(r.noticed() == ncclRemoteError);
     r.abort();
