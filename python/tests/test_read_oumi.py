@@ -191,7 +191,7 @@ def test_values(tmp_path, changed, part, expected):
     [
         ({"training.compile": True, **FSDP}, "torch_compile"),
         ({"model.enable_liger_kernel": True, **FSDP}, "use_liger_kernel"),
-        ({"model.freeze_layers": ["vision_tower"], **FSDP}, "vision_tower"),
+        ({"model.freeze_layers": ["layers.0"], **FSDP}, "layers.0"),
         ({"model.adapter_model": "a/d", **FSDP}, "model.adapter_model"),
         ({"training.own_key": 3, **FSDP}, "training.own_key"),
         ({**FSDP, "fsdp.auto_wrap_policy": "SIZE_BASED_WRAP"}, "parts of layers"),
