@@ -160,6 +160,7 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         given: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.folder = folder.resolve()
+        self.own = {self.folder}  # where the program's own files are
         self.names = names
         self.given = given
 
@@ -173,6 +174,7 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             # A checkout that is not installed: its own package is beside the program.
             if beside := self._beside(name):
                 sys.path.append(beside)
+                self.own.add(pathlib.Path(beside, name).resolve())
                 return importlib.machinery.PathFinder.find_spec(name, [beside])
             self.names.add(top)
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -199,7 +201,7 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 return False
             if not name.startswith("importlib"):
                 path = pathlib.Path(frame.f_code.co_filename).resolve()
-                is_own = self.folder in path.parents
+                is_own = not self.own.isdisjoint(path.parents)
                 is_own = is_own and "site-packages" not in path.parts
                 return is_own and not _is_tried(path, frame.f_lineno)
             frame = frame.f_back

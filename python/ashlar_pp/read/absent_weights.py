@@ -173,6 +173,7 @@ def _pack(model: Any, named: Mapping[str, Any], packed: Mapping[str, Any]) -> No
             layers.replace_with_bnb_linear(
                 model, modules_to_not_convert=kept, quantization_config=said
             )
+        model._is_quantized_training_enabled = True
     else:
         quantizer = quantizers.AutoHfQuantizer.from_config(said, pre_quantized=False)
         with torch.device("meta"):

@@ -222,13 +222,21 @@ def _ranks(
             hosts = include.split("@")
             devices = len(hosts[0].split(":")[-1].split(","))
             return _number(options.get("num_nodes")) or len(hosts), devices
-        return _number(options.get("num_nodes")) or around[0], devices or around[1]
+        # Without these words it takes what the script leaves visible.
+        devices = devices or around[1] or _visible(command)
+        return _number(options.get("num_nodes")) or around[0], devices
     if launcher == "composer":
         devices = _number(options.get("nproc", options.get("n"))) or around[1]
         ranks = _number(options.get("world_size"))
         return (ranks // devices if ranks and devices else around[0]), devices
     nodes = _number(options.get("num_machines")) or 1
     return nodes, _number(options.get("num_processes")) // nodes or around[1]
+
+
+def _visible(command: Command) -> int:
+    """Devices that CUDA_VISIBLE_DEVICES names; 0 where the script does not set it."""
+    said = command.environment.get("CUDA_VISIBLE_DEVICES", "")
+    return len(said.split(",")) if re.fullmatch(r"\d+(,\d+)*", said) else 0
 
 
 def _ranks_around(command: Command) -> tuple[int, int]:

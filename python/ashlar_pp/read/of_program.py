@@ -60,7 +60,7 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
             f"{training.program} did not come to its training: {record['error']}"
             f"{_missing(record)}{'' if training.model else _ADVICE}"
         )
-    return _run(training, record)
+    return _run(training, record, ranks)
 
 
 def _record(
@@ -119,7 +119,7 @@ def _missing(record: Mapping[str, Any]) -> str:
     return f" (not on this machine: {', '.join(names)})" if names else ""
 
 
-def _run(training: Training, record: Mapping[str, Any]) -> Run:
+def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
     model, by = record["model"], record["by"]
     words = words_by_name(training.arguments)
     own = {**words, **record["own"]}
@@ -150,6 +150,11 @@ def _run(training: Training, record: Mapping[str, Any]) -> Run:
         f"{training.program} was run up to its training by {by[0]}; what trains, and "
         "how, is that of its objects"
     )
+    if not training.devices:
+        run.notes.append(
+            f"{training.program} was told of {ranks} ranks, which nothing says: "
+            "--nodes and --devices do"
+        )
     run.unknown.extend(f"{each}, of the program's own" for each in record["replaces"])
     if missing := _missing(record):
         run.notes.append(f"empty or left out{missing}")

@@ -151,8 +151,15 @@ def of_arguments(
                 "on this machine: give --model to ashlar predict"
             )
     length = v.get(*LENGTHS)
+    prompts = v.get("max_source_length")
+    answers = v.get("max_target_length") if prompts is not None else None
     if is_of_rewards(kind):
         add_length(v, run)
+    elif answers is not None and length == prompts:
+        run.notes.append(
+            f"prompts have {prompts} tokens and answers {answers}: give --sequence, "
+            "which is their sum where a decoder reads both"
+        )
     elif length is not None and "sequence" not in run.batch:
         run.batch["sequence"] = v.number(*LENGTHS)
     run.notes.append("all sequences are taken to be of full length")

@@ -9,6 +9,10 @@ WRITTEN = {
     f"deepspeed sft.py {LLAMA} --deepspeed ds.json": {"deepspeed.bf16.enabled": True, "deepspeed.fp16.enabled": False},
     f"torchrun own.py {LLAMA} --lora_r 8 --target_modules q_proj,v_proj --qlora False --bits 16": {
         "program.lora": "8,q_proj,v_proj", "program.frozen_weights": None},
+    f"torchrun sft.py {LLAMA.replace('--max_seq_length 2048', '')} --max_source_length 64 --max_target_length 96": {"batch.sequence": None},
+    f"torchrun sft.py {LLAMA.replace('--max_seq_length 2048', '')} --max_source_length 64": {"batch.sequence": 64},
+    "echo '{\"zero_optimization\": {\"stage\": 2}}' > ds.json\nexport CUDA_VISIBLE_DEVICES=0,2\n"
+    f"deepspeed sft.py {LLAMA} --deepspeed ds.json": {"notes.1": "launched on 1 x 2 devices"},
     f"torchrun sft.py {LLAMA} --optim paged_adamw_8bit": {
         "program.fact": "data-overlap=on,bucket=6553600,first-moment=8-bit,second-moment=8-bit"},
     f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": {
