@@ -10,10 +10,11 @@
 
 namespace {
 
-std::string const one = "--model 8B --cluster 1xH200 --sequence 2048 --batch 1 --precision fp32 ";
+std::string const on_one_device =
+    "--model 8B --cluster 1xH200 --sequence 2048 --batch 1 --precision fp32 ";
 
 double state_of(std::string const& words) {
-  return predicted_run(one + words)["memory"][0]["optimizer"].get<double>();
+  return predicted_run(on_one_device + words)["memory"][0]["optimizer"].get<double>();
 }
 
 }  // namespace
@@ -28,21 +29,22 @@ TEST_CASE("predict --optimizer: bytes of the state, and no interval") {
   CHECK(state_of("--optimizer muon") == adam / 2 + 2 * table + norms);
   double const linear = 4.0 * 32 * (2 * (4096 + 4096) + 2 * (1024 + 4096) + 3 * (14336 + 4096));
   CHECK(state_of("--optimizer adafactor") == linear + 2 * 4 * (128256 + 4096) + norms);
-  auto const muon = predicted_run(one + "--optimizer muon"), usual = predicted_run(one);
+  auto const muon = predicted_run(on_one_device + "--optimizer muon"),
+             usual = predicted_run(on_one_device);
   CHECK(muon["interval"].is_null());
   CHECK(muon["step_seconds"] > usual["step_seconds"]);
-  CHECK(predicted_run(one + "--optimizer galore,128,layerwise")["peak_bytes"]
-        < predicted_run(one + "--optimizer galore,128")["peak_bytes"]);
+  CHECK(predicted_run(on_one_device + "--optimizer galore,128,layerwise")["peak_bytes"]
+        < predicted_run(on_one_device + "--optimizer galore,128")["peak_bytes"]);
 }
 
 TEST_CASE("predict --optimizer: beside adapters, frozen layers and shards") {
-  std::string const adapted = one + "--lora 8,q_proj ";
+  std::string const adapted = on_one_device + "--lora 8,q_proj ";
   auto const state = [](std::string const& line) {
     return predicted_run(line)["memory"][0]["optimizer"].get<double>();
   };
   CHECK(state(adapted + "--optimizer muon") == state(adapted) / 2);
   double const layer = 2.0 * 4096 * 4096 + 2 * 4096 * 1024 + 3.0 * 4096 * 14336 + 2 * 4096;
-  CHECK(state(one + "--optimizer muon --train-only last=1") == 4 * (layer + 2 * 4096));
+  CHECK(state(on_one_device + "--optimizer muon --train-only last=1") == 4 * (layer + 2 * 4096));
   std::string const shared = "--model 8B --cluster 8xH200 --sequence 2048 --batch 8 --sharding full ";
   double const table = 128256.0 * 4096, all = 8030261248.0 - 4096;
   CHECK(state(shared + "--optimizer muon") == 4 * (all + 2 * table + 32 * 2 * 4096) / 8);

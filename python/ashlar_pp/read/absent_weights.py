@@ -82,16 +82,11 @@ class Weights:
             return loaded(cls, name, named)
 
         models.from_pretrained = classmethod(from_pretrained)
+        # The auto classes first ask for files of the hub.
         factory: Any = importlib.import_module("transformers.models.auto.auto_factory")
-        find = factory.find_adapter_config_file
-
-        def found(*words: Any, **named: Any) -> Any:
-            try:
-                return find(*words, **named)
-            except Exception:  # of the hub, or of a folder that is not here
-                return None
-
-        factory.find_adapter_config_file = found
+        for asks in ("find_adapter_config_file", "cached_file"):
+            if hasattr(factory, asks):
+                setattr(factory, asks, _or_none(getattr(factory, asks)))
 
     def _loaded(self, cls: Any, name: Any, named: dict[str, Any]) -> Any:
         config = named.pop("config", None)
@@ -184,6 +179,16 @@ def _pack(model: Any, named: Mapping[str, Any], packed: Mapping[str, Any]) -> No
     model.is_loaded_in_4bit = packed["bits"] == 4
     model.is_loaded_in_8bit = packed["bits"] == 8
     model.is_quantized = True
+
+
+def _or_none(find: Any) -> Any:
+    def found(*words: Any, **named: Any) -> Any:
+        try:
+            return find(*words, **named)
+        except Exception:  # of the hub, or of a folder that is not here
+            return None
+
+    return found
 
 
 _OF_FETCHING = """

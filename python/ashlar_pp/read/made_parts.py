@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from .optimizers import add_fact
 from .run_file import Run, Unreadable
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d+)\.")
@@ -50,10 +49,12 @@ class Parts:
             _add_adapters(each, given)
         if packed := model["packed"]:
             _add_packed(packed, given)
+        held = set(self.sizes) - self.trains if self.adapters else self.trains
+        given["torch_dtype"] = self._most(held)
 
     def finish(self, run: Run) -> None:
-        """Adds formats, parts that train beside adapters or alone, and the counts that
-        the prediction must come to."""
+        """Adds parts that train beside adapters or alone, and the counts that the
+        prediction must come to."""
         beside = sum(n for name, n in self.sizes.items() if _ADAPTER.search(name))
         run.counted = {
             "parameters": sum(self.sizes.values()) - beside,
@@ -61,8 +62,8 @@ class Parts:
         }
         if self.adapters:
             self._finish_adapted(run)
-        else:
-            self._finish_whole(run)
+        elif len(self.trains) < len(self.sizes):
+            run.program["train_only"] = self._words()
 
     def _sum(self, names: set[str]) -> int:
         return sum(self.sizes[name] for name in names)
@@ -91,10 +92,6 @@ class Parts:
             run.unknown = [one for one in run.unknown if "rest=32-bit" not in one]
             if self._most(wide) == "float32":
                 run.program["frozen_weights"] = f"{packed},rest=32-bit"
-        elif self._most(frozen) == "float32" and run.program["precision"] != "fp32":
-            run.unknown.append(
-                "frozen weights in 32 bits, which are counted in the format of products"
-            )
 
     def _most(self, names: set[str]) -> str:
         """The format of most of these parameters."""
@@ -102,16 +99,6 @@ class Parts:
         for name in names:
             formats[self.formats[name]] += self.sizes[name]
         return formats.most_common(1)[0][0] if formats else ""
-
-    def _finish_whole(self, run: Run) -> None:
-        if len(self.trains) < len(self.sizes):
-            run.program["train_only"] = self._words()
-        is_shared = run.layout.get("sharding", "none") != "none" or run.framework
-        if self._most(self.trains) != "float32" and not is_shared:
-            # No engine keeps another copy: the optimizer's weights are the model's.
-            add_fact(
-                run, "main-weights=16-bit,first-moment=16-bit,second-moment=16-bit"
-            )
 
     def _words(self) -> str:
         """For --train-only; layers by their numbers."""

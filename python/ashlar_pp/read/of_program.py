@@ -147,8 +147,8 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
     parts.finish(run)
     run.not_read.extend(key for key in words if key not in given)
     run.notes.append(
-        f"{training.program} was run up to its training by {by[0]}; what trains, and "
-        "how, is that of its objects"
+        f"{training.program} was run up to its first training, by {by[0]}; "
+        "what trains, and how, is that of its objects"
     )
     if not training.devices:
         run.notes.append(
