@@ -14,7 +14,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .stand_ins import _Distribution
+from .stand_ins import Distribution
 
 _MANY = 1000  # samples: programs print some of them
 
@@ -187,10 +187,10 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     return str(place)
         return ""
 
-    def find_distributions(self, context: Any) -> Iterator[_Distribution]:
+    def find_distributions(self, context: Any) -> Iterator[Distribution]:
         name = str(context.name or "").replace("-", "_")
         if name in self.names:
-            yield _Distribution(name)
+            yield Distribution(name)
 
     def _is_asked_by_program(self) -> bool:
         """Whether a file of the program imports it, and does without it nowhere."""

@@ -59,7 +59,9 @@ class _Module(types.ModuleType):
         return _nothing(name)
 
 
-class _Distribution(importlib.metadata.Distribution):
+class Distribution(importlib.metadata.Distribution):
+    """A package that something stands in for, for those that ask its version."""
+
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -94,11 +96,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             self.names.add(name)
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
-    def find_distributions(self, context: Any) -> Iterator[_Distribution]:
+    def find_distributions(self, context: Any) -> Iterator[Distribution]:
         """The packages that are stood in for, to those that ask their version."""
         name = str(context.name or "").replace("-", "_")
         if name in self.names:
-            yield _Distribution(name)
+            yield Distribution(name)
 
     def _imports(self) -> bool:
         """Whether a module of the package is the one that imports."""
