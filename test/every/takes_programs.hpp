@@ -180,6 +180,15 @@ inline bool most_hidden(question const& q, std::vector<stage>& stages, std::vect
       if (!is_index(s, stages.size())) return false;
   return true;
 }
+inline bool has_uneven_rounds(question const& q, std::vector<stage_passes>& passes) {
+  std::vector<stage> stages;
+  if (!takes::cost::passes_of(q, stages)) return false;
+  passes.resize(stages.size());
+  return true;
+}
+inline bool interleaved_seconds(question const& q, std::vector<stage_passes>& passes) {
+  return takes::cost::has_uneven_rounds(q, passes);
+}
 inline bool kept_by_stage(question const& q, std::vector<stage>& stages, auto const&...) {
   return takes::cost::passes_of(q, stages);
 }

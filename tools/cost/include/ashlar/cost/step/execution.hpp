@@ -55,7 +55,8 @@ std::vector<double> most_hidden(question const& q, std::vector<stage> const& sta
                                 std::vector<std::vector<int>> const& here, constants const& c);
 
 // Whether interleaved virtual stages differ so that no device is the slowest in every round. A round is
-// one stage of each device. Otherwise their step has a closed form.
+// one stage of each device. Otherwise their step has a closed form. Requires a question that check()
+// accepts, and passes of its stages.
 bool has_uneven_rounds(question const& q, std::vector<stage_passes> const& passes);
 
 // Passes that interleaved_seconds() executes.
@@ -64,7 +65,8 @@ double passes_of_interleaved(question const& q);
 // Seconds until the last pass has ended, for virtual stages of any length, interleaved as in Megatron-LM
 // with as many micro-batches in a group as devices. Transfers run during passes. Executes at most twelve
 // groups and then eight; each further group takes as long as those between. O(p^2 v) with p devices and
-// v stages on each. Throws unpredictable.
+// v stages on each. Requires a question that check() accepts, and passes of its stages. Throws
+// unpredictable.
 double interleaved_seconds(question const& q, std::vector<stage_passes> const& passes);
 
 }  // namespace ashlar::cost
