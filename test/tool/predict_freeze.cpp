@@ -188,6 +188,15 @@ TEST_CASE("predict: a teacher of other sizes takes its forward, weights and logi
         == doctest::Approx(2 * 8'030'261'248.0 / 8 + 6 * 1024.0 * 128'256).epsilon(1e-3));
   CHECK(large["step_seconds"] > 2.5 * alone["step_seconds"].get<double>());
   CHECK(large["options"].get<std::string>().find("--teacher llama3-70b") != std::string::npos);
+  // A plan of the run has the teacher, too, and no pipeline.
+  std::string const file =
+      scratch_file("taught.json", run_tool("predict " + job + "--teacher llama3-8b --as run").out);
+  auto const plan = nlohmann::json::parse(run_tool("plan --run " + file + " --top 1 --as json", 60).out);
+  auto const& best = plan["plans"][0];
+  auto const options = best["options"].get<std::string>();
+  CHECK(options.find("--teacher llama3-8b") != std::string::npos);
+  CHECK(best["pipeline"] == 1);
+  CHECK(best["seconds"] == predicted_run("--model 8B --cluster 8xH100 " + options)["step_seconds"]);
   all_refused(
       {{"predict --model 8B --cluster 8xH100 --sequence 4096 --batch 64 --pipeline 2 --teacher 8B",
         "--teacher: nothing here says when a pipeline"},

@@ -188,6 +188,8 @@ TEST_CASE("predict --run: a run comes to the parameters that its program's own m
         "the program's module has 6738415616 parameters that train, and 4194304 are counted here"},
        {"predict --run " + counted("other.json", all + all / 100, adapters, lora),
         "the program's module has 6805799772 parameters, and 6738415616 are counted here"},
+       {"plan --batch 16 --run " + counted("plan.json", all, all, lora),
+        "the program's module has 6738415616 parameters that train, and 4194304 are counted here"},
        {"predict --run " + counted("none.json", -1, adapters, lora), "parameters"}});
   // Options on the command line make another training.
   CHECK(run_tool("predict --lora 16 --run " + alone).code == 0);

@@ -78,27 +78,6 @@ void read_fixed(std::string_view fixed, option_words& words) {
   }
 }
 
-// The options of a run that its plan keeps: those of its model, its batch and its program.
-constexpr std::array kept_of_run{"sequence",
-                                 "batch",
-                                 "precision",
-                                 "stack",
-                                 "attention",
-                                 "sequence-parallel",
-                                 "dispatch-fp8",
-                                 "delay-weights",
-                                 "fact",
-                                 "freeze",
-                                 "lora",
-                                 "frozen-weights",
-                                 "tower-tokens",
-                                 "tower-ranks",
-                                 "train-only",
-                                 "head",
-                                 "frozen-forwards",
-                                 "frozen-copy",
-                                 "optimizer"};
-
 // Takes what the options leave out from the run's file.
 void read_run_for_plan(plan_options const& o, predicted_request& r) {
   json_text const text = read_run_text(o.run);
@@ -112,9 +91,16 @@ void read_run_for_plan(plan_options const& o, predicted_request& r) {
     r.model = read_described_model(run.options["model"]);
   else
     r.model = run.model;
-  for (char const* name : kept_of_run)
-    if (auto const at = run.options.find(name); at != run.options.end()) r.given.insert(*at);
+  auto const keep = [&](auto const& options) {
+    for (std::string_view const name : options)
+      if (auto const at = run.options.find(std::string(name));
+          name != "micro-batch" && at != run.options.end())
+        r.given.insert(*at);
+  };
+  keep(options_of_batch);
+  keep(options_of_program);
   r.notes = run.notes;
+  if (o.model.empty()) r.counted = run.counted;
   r.not_known = run.not_known;
 }
 

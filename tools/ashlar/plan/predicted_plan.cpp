@@ -12,6 +12,7 @@
 #include "predict/models.hpp"
 #include "predict/names.hpp"
 #include "predict/question_options.hpp"
+#include "predict/run_file.hpp"
 #include "report/interrupt_watch.hpp"
 #include <ashlar/cost/choose/improved_order.hpp>
 
@@ -64,7 +65,8 @@ prediction asked_of(predicted_request const& r) {
   question_options const options = options_from(words);
   prediction p = r.cluster ? prepare(options, std::move(model), *r.cluster, own_constants())
                            : prepare(options, std::move(model), own_constants());
-  p.notes.insert(p.notes.end(), r.notes.begin(), r.notes.end());
+  add_notes(r.notes, p);
+  if (r.counted) must_come_to(*r.counted, p);
   p.not_known = r.not_known;
   auto const fix = [&](char const* name, int layout::*size) {
     if (auto const at = r.given.find(name); at != r.given.end())

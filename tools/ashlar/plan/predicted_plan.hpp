@@ -27,6 +27,7 @@ struct predicted_request {
   std::optional<ashlar::cost::cluster> cluster = {};  // likewise
   std::vector<std::string> notes = {};                // on the run's file
   std::string not_known = {};                         // in it
+  std::optional<counted_parameters> counted = {};     // likewise
   std::size_t top = 5;
   double margin = 0;  // share of each device's memory that is left free besides
   plan_aim aim = plan_aim::time;

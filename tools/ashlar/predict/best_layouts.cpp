@@ -79,7 +79,9 @@ constexpr std::array requirements{
     std::pair{requirement::towers_have_whole_inputs,
               "context ranks that divide inputs of a part before the decoder"},
     std::pair{requirement::cross_attention_has_one_stage,
-              "pipeline ranks of a decoder that attends to an encoder"}};
+              "pipeline ranks of a decoder that attends to an encoder"},
+    std::pair{requirement::forwards_beside_are_few, "pipeline ranks beside frozen forwards"},
+    std::pair{requirement::teachers_have_one_stage, "pipeline ranks beside a teacher"}};
 
 }  // namespace
 

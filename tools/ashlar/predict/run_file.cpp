@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,29 +27,6 @@ constexpr char const* format_name = "ashlar-run";
 constexpr int format_version = 1;
 constexpr long long largest_parameters = 1'000'000'000'000'000;
 
-// The options that each section may have. Keys have underscores in the place of hyphens; --batch is
-// "sequences".
-constexpr std::array options_of_batch{"sequence", "batch", "micro-batch", "tower-tokens"};
-constexpr std::array options_of_program{"precision",
-                                        "stack",
-                                        "attention",
-                                        "sequence-parallel",
-                                        "dispatch-fp8",
-                                        "delay-weights",
-                                        "fact",
-                                        "scatter-once",
-                                        "sum-copies-once",
-                                        "wide-sums",
-                                        "teacher",
-                                        "frozen-copy",
-                                        "frozen-forwards",
-                                        "head",
-                                        "freeze",
-                                        "train-only",
-                                        "lora",
-                                        "frozen-weights",
-                                        "optimizer",
-                                        "tower-ranks"};
 constexpr std::array options_of_layout{
     "tensor",          "pipeline",          "chunks",    "context",
     "expert",          "expert-tensor",     "data",      "sharding",
@@ -230,6 +209,26 @@ std::optional<ashlar::cost::cluster> cluster_of_run(json_text const& run) {
 
 framework_run read_run(json_text const& run, beside_file const& beside) {
   return run_reader(run, beside).run();
+}
+
+void add_notes(std::vector<std::string> const& notes, prediction& p) {
+  for (std::string const& note : notes)
+    if (std::find(p.notes.begin(), p.notes.end(), note) == p.notes.end()) p.notes.push_back(note);
+}
+
+void must_come_to(counted_parameters const& counted, prediction& p) {
+  ashlar::cost::architecture const& model = p.asked.model;
+  for (auto const& [told, here, what] :
+       {std::tuple{counted.all, parameters(model), "parameters"},
+        std::tuple{counted.trained, trained_parameters(model), "parameters that train"}}) {
+    std::string const both =
+        fmt::format("the program's module has {:.0f} {}, and {:.0f} are counted here", told, what, here);
+    if (std::abs(told - here) > told / 1000)
+      throw usage_error(both
+                        + ": this is another model, or another training; --model, --lora, --freeze or "
+                          "--train-only says which");
+    if (told != here) p.notes.push_back(both);
+  }
 }
 
 namespace {

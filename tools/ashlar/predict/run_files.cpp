@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
-#include <tuple>
 
 namespace tool {
 
@@ -37,27 +35,6 @@ void add_run_files(CLI::App& command, run_files& files) {
 fitted_constants constants_of(run_files const& files) {
   return files.constants.empty() ? own_constants() : read_constants(files.constants);
 }
-
-namespace {
-
-// A program's own module says how many parameters it has, and how many of them train. Norms that one
-// way counts with a part and the other does not are below a thousandth, and told.
-void must_come_to(prediction& p, counted_parameters const& counted) {
-  ashlar::cost::architecture const& model = p.asked.model;
-  for (auto const& [told, here, what] :
-       {std::tuple{counted.all, parameters(model), "parameters"},
-        std::tuple{counted.trained, trained_parameters(model), "parameters that train"}}) {
-    std::string const both =
-        fmt::format("the program's module has {:.0f} {}, and {:.0f} are counted here", told, what, here);
-    if (std::abs(told - here) > told / 1000)
-      throw usage_error(both
-                        + ": this is another model, or another training; --model, --lora, --freeze or "
-                          "--train-only says which");
-    if (told != here) p.notes.push_back(both);
-  }
-}
-
-}  // namespace
 
 given_run read_given_run(CLI::App const& command, run_files const& o, std::string const& in_cluster,
                          fitted_constants const& c) {
@@ -105,13 +82,12 @@ given_run read_given_run(CLI::App const& command, run_files const& o, std::strin
   given_run made{prepare(options_from(run.options), *run.model, *cluster, c), run.options};
   prediction& p = made.run;
   p.not_read = run.not_read;
-  for (std::string const& note : run.notes)  // a run that was written has those of its options
-    if (std::find(p.notes.begin(), p.notes.end(), note) == p.notes.end()) p.notes.push_back(note);
+  add_notes(run.notes, p);
   p.not_known = run.not_known;
   constexpr std::array own{"model", "lora", "freeze", "train-only", "head"};
   bool const is_other =
       std::any_of(own.begin(), own.end(), [&](char const* name) { return given.count(name) > 0; });
-  if (run.counted && !is_other) must_come_to(p, *run.counted);
+  if (run.counted && !is_other) must_come_to(*run.counted, p);
   return made;
 }
 
