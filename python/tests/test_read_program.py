@@ -22,15 +22,19 @@ SIZES = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "tie_word_embeddings": False,
+    "torch_dtype": "float32",
 }
+LINES = PROGRAM.read_text().splitlines()
+ADAPTED = 1 + next(i for i, one in enumerate(LINES) if "= get_peft_model" in one)
+TORCHRUN = "torchrun --nproc_per_node 4"
 LAYER = 64 * (64 + 32 + 32 + 64) + 3 * 64 * 96 + 2 * 64
 ALL = 2 * 512 * 64 + 4 * LAYER + 64
 ZERO = {"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"}
 
 
-def read(folder, words, start="torchrun --nproc_per_node 4", model="model.json"):
+def read(folder, words, start=TORCHRUN, model="model.json", **sizes):
     """The run, or None, and what is said."""
-    (folder / "model.json").write_text(json.dumps(SIZES))
+    (folder / "model.json").write_text(json.dumps({**SIZES, **sizes}))
     (folder / "zero.json").write_text(json.dumps(ZERO))
     line = f"{start} {PROGRAM} --brain own/brain --text none.json {words}\n"
     (folder / "run.sh").write_text(line)
@@ -94,6 +98,30 @@ def test_a_loop_over_accelerate(tmp_path):
     assert run["unknown"] == ["the loop, of the program's own"]
 
 
+def test_a_batch_that_ranks_split(tmp_path):
+    words = "--way accelerate --split --each 8"
+    run, _ = read(tmp_path, words, "accelerate launch --num_processes 4")
+    assert run["batch"]["micro_batch"] == 2
+
+
+def test_weights_have_the_format_of_their_configuration(tmp_path):
+    """Since version 5 of transformers, where the program says none."""
+    pytest.importorskip("transformers", minversion="5")
+    run, _ = read(tmp_path, "", torch_dtype="bfloat16")
+    assert "main-weights=16-bit" in run["program"]["fact"]
+    run, _ = read(tmp_path, "", torch_dtype=None)
+    assert "main-weights" not in run["program"]["fact"]
+    assert run["unknown"] == [
+        "the format of weights, which only their files say: 32 bits"
+    ]
+
+
+def test_prompts_and_answers_have_a_length_each(tmp_path):
+    run, said = read(tmp_path, "--max_source_length 64 --max_target_length 96")
+    assert "sequence" not in run["batch"]
+    assert "prompts have 64 tokens and answers 96: give --sequence" in said
+
+
 def test_deepspeed_shares_what_its_file_says(tmp_path):
     run, _ = read(tmp_path, "--share zero.json")
     assert run["deepspeed"]["zero_optimization"] == {"stage": 2}
@@ -103,10 +131,12 @@ def test_deepspeed_shares_what_its_file_says(tmp_path):
 
 
 def test_a_loop_over_deepspeed(tmp_path):
-    zero = {**ZERO, "train_micro_batch_size_per_gpu": 5, "bf16": {"enabled": True}}
+    sizes = {"train_batch_size": 40, "gradient_accumulation_steps": 2}
+    zero = {"zero_optimization": {"stage": 2}, "bf16": {"enabled": True}, **sizes}
     (tmp_path / "own.json").write_text(json.dumps(zero))
     run, _ = read(tmp_path, "--way deepspeed --share own.json")
-    assert run["deepspeed"]["train_micro_batch_size_per_gpu"] == 5
+    assert {key: run["deepspeed"][key] for key in sizes} == sizes
+    assert "train_micro_batch_size_per_gpu" not in run["deepspeed"]
     assert run["deepspeed"]["zero_optimization"] == {"stage": 2}
     assert run["counted"] == {"parameters": ALL, "trained": ALL}
 
@@ -117,7 +147,7 @@ def test_a_loop_over_deepspeed(tmp_path):
         ("--way loop", "it trains by a loop of its own"),
         ("--way none", "it ended, and had started no training"),
         ("--where", "its arguments: unrecognized arguments: --where"),
-        ("--thin 8 --places nowhere", "own_words.py:39: "),
+        ("--thin 8 --places nowhere", f"own_words.py:{ADAPTED}: "),
     ],
 )
 def test_what_comes_to_no_training_is_refused(tmp_path, words, told):
@@ -131,3 +161,19 @@ def test_a_model_that_is_not_here_is_asked_for(tmp_path):
     assert run is None
     assert "own/brain" in said
     assert "--model" in said
+
+
+def test_a_model_of_predict_is_no_configuration(tmp_path):
+    run, said = read(tmp_path, "", model="llama2-7b")
+    assert run is None
+    assert "--model llama2-7b: with --run-program it is a config.json" in said
+
+
+def test_what_is_absent_is_taken_apart_as_a_line_names_it():
+    from ashlar_pp.read.absent import Absent
+
+    first, second = Absent()
+    one, (two, three, four) = Absent(), Absent()
+    assert len({id(each) for each in (first, second, one, two, three, four)}) == 6
+    assert len(list(Absent())) == 1
+    assert dict(**Absent()) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import json
 import pathlib
 from collections.abc import Mapping
@@ -90,20 +91,11 @@ class Weights:
 
     def _loaded(self, cls: Any, name: Any, named: dict[str, Any]) -> Any:
         config = named.pop("config", None)
-        has_rest = isinstance(config, Mapping) or config is None
-        if has_rest or isinstance(config, str | pathlib.Path):
+        rest = {k: v for k, v in named.items() if k not in _OF_LOADING}
+        if config is None or isinstance(config, str | pathlib.Path):
             config, rest = cls.config_class.from_pretrained(
-                config if isinstance(config, str | pathlib.Path) else name,
-                return_unused_kwargs=True,
-                **{k: v for k, v in named.items() if k not in _OF_LOADING},
+                name if config is None else config, return_unused_kwargs=True, **rest
             )
-        form = named.get("torch_dtype", named.get("dtype"))
-        if isinstance(form, str):
-            is_auto = form == "auto"
-            said = getattr(config, "dtype", None) or getattr(
-                config, "torch_dtype", None
-            )
-            form = (said or torch.float32) if is_auto else getattr(torch, form)
         kernel = named.get("attn_implementation") or getattr(
             config, "_attn_implementation_internal", None
         )
@@ -111,15 +103,21 @@ class Weights:
             kernel = "flash_attention_2"
         if kernel:  # it may be missing here
             config._attn_implementation = "eager"
+        # Constructors of a program's own models may take more.
+        takes = inspect.signature(cls.__init__).parameters
         with torch.device("meta"):
-            model = cls(config)
-        if form is not None and isinstance(form, torch.dtype):
-            model.to(form)
+            model = cls(config, **{k: v for k, v in rest.items() if k in takes})
+        form = _format(config, named)
+        model.to(form or torch.float32)
         self.rows = max(self.rows, _rows(config))
         packed = _packed(named)
         if packed:
             _pack(model, named, packed)
-        self.loaded[id(model)] = {"kernel": kernel or "", "packed": packed}
+        self.loaded[id(model)] = {
+            "kernel": kernel or "",
+            "packed": packed,
+            "has_format": form is not None,
+        }
         return (model, {}) if named.get("output_loading_info") else model
 
     def _tokenizer(self, cls: Any) -> None:
@@ -147,6 +145,20 @@ class Weights:
             return _rows(transformers.AutoConfig.from_pretrained(str(name)))
         except Exception:  # no configuration either
             return self.rows or 32000
+
+
+def _format(config: Any, named: Mapping[str, Any]) -> torch.dtype | None:
+    """The format of weights: float32 where nothing is said before version 5 of
+    transformers, and since then that of their files. None: the configuration does not
+    say it."""
+    form = named.get("dtype") or named.get("torch_dtype")
+    if form is None:
+        transformers = importlib.import_module("transformers")
+        is_older = int(transformers.__version__.partition(".")[0]) < 5
+        form = "float32" if is_older else "auto"
+    if form == "auto":
+        form = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
+    return getattr(torch, form) if isinstance(form, str) else form
 
 
 def _pack(model: Any, named: Mapping[str, Any], packed: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -52,6 +53,7 @@ class Held:
         """Holds all of these places."""
         self._hold_trainer()
         self._hold_accelerate()
+        self._hold_deepspeed()
         self._hold_arguments()
         for place in (torch.Tensor, torch.autograd):
             setattr(place, "backward", self._stop)  # noqa: B010
@@ -89,12 +91,13 @@ class Held:
             self._sharing.pop("fsdp_config", None)
         if getattr(trainer, "optimizer", None) is not None:
             given["optim"] = _optimizer(trainer.optimizer)
-        of_data = (trainer.train_dataset, trainer.data_collator, trainer.args)
+        # Those of the Trainer's arguments count, if several have one name.
+        objects = (trainer.train_dataset, trainer.data_collator, trainer.args)
         self.end(
             {
                 "by": [each.__name__ for each in type(trainer).__mro__],
                 "given": {**given, **self._sharing},
-                "own": own_values((*of_data, *self._parsed)),
+                "own": own_values((*self._parsed, *objects)),
                 "model": model_of(trainer.model, self.loaded),
                 "has_second": getattr(trainer, "ref_model", None) is not None,
                 "replaces": own_methods(type(trainer)),
@@ -115,6 +118,12 @@ class Held:
         accelerate.Accelerator.prepare = prepare
         accelerate.Accelerator.backward = self._stop
 
+    def _hold_deepspeed(self) -> None:
+        """Where it is installed; else the package's stand-in has `initialize`."""
+        if importlib.util.find_spec("deepspeed") is not None:
+            deepspeed: Any = importlib.import_module("deepspeed")
+            deepspeed.initialize = self.initialize
+
     def _at_accelerate(self, accelerator: Any) -> None:
         """Once a model, its optimizer and its data are there."""
         models = [each for each in self._given if isinstance(each, torch.nn.Module)]
@@ -123,16 +132,21 @@ class Held:
         if not (models and optimizers and data):
             return
         own = own_values(self._parsed)
-        steps = accelerator.gradient_accumulation_steps
         given = {
-            "per_device_train_batch_size": data[0].batch_size,
+            "per_device_train_batch_size": self._micro_batch(accelerator, data[0]),
             # Older programs count micro-batches themselves.
             "gradient_accumulation_steps": max(
-                steps, int(own.get("gradient_accumulation_steps") or 1)
+                accelerator.gradient_accumulation_steps,
+                int(own.get("gradient_accumulation_steps") or 1),
             ),
             "mixed_precision": str(accelerator.mixed_precision),
             "optim": _optimizer(optimizers[0]),
         }
+        state = accelerator.state
+        if plugin := getattr(state, "deepspeed_plugin", None):
+            given["deepspeed"] = json.dumps(plugin.deepspeed_config)
+        if getattr(state, "fsdp_plugin", None):
+            self.end({"error": "it gives accelerate an object of FSDP's, not its file"})
         self.end(
             {
                 "by": ["Accelerator"],
@@ -144,6 +158,12 @@ class Held:
             }
         )
 
+    def _micro_batch(self, accelerator: Any, data: Any) -> int:
+        if data.batch_size is None:
+            self.end({"error": "its data make batches of a size of their own"})
+        shares = getattr(accelerator, "split_batches", False)
+        return int(data.batch_size) // (accelerator.num_processes if shares else 1)
+
     def initialize(self, *words: Any, **named: Any) -> None:
         """In the place of deepspeed.initialize."""
         names = ("args", "model", "optimizer", "model_parameters")
@@ -154,7 +174,8 @@ class Held:
             config = getattr(args, "deepspeed_config", None)
         if not isinstance(named.get("model"), torch.nn.Module) or not config:
             self.end({"error": "deepspeed.initialize was given no model, or no file"})
-        given = {"deepspeed": config if isinstance(config, str) else json.dumps(config)}
+        said = config if isinstance(config, str) else json.dumps(config)
+        given = {"deepspeed_config": said}
         if named.get("optimizer") is not None:
             given["optim"] = _optimizer(named["optimizer"])
         self.end(

@@ -60,7 +60,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "makes: for programs with words of their own over the Trainer of transformers",
     )
     parser.add_argument(
-        "--model", default="", help="as ashlar predict takes it, for the script's own"
+        "--model",
+        default="",
+        help="as ashlar predict takes it, for the script's own; with --run-program a "
+        "config.json",
     )
     parser.add_argument(
         "--ignore",

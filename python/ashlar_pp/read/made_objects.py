@@ -11,6 +11,8 @@ from typing import Any
 
 # Packages whose classes' steps are known; others may take another step.
 _PUBLISHED = ("transformers", "trl", "peft", "accelerate")
+# How a model is that nothing was loaded for.
+_BUILT = {"kernel": "", "packed": {}, "has_format": True}
 _METHODS = ("compute_loss", "training_step", "create_optimizer")
 
 
@@ -30,7 +32,7 @@ def model_of(model: Any, loaded: Mapping[int, dict[str, Any]]) -> dict[str, Any]
             name: {key: plain(value) for key, value in each.to_dict().items()}
             for name, each in adapters.items()
         },
-        **loaded.get(id(base), {"kernel": "", "packed": {}}),
+        **loaded.get(id(base), _BUILT),
         "recomputes": any(
             getattr(each, "gradient_checkpointing", False) for each in model.modules()
         ),

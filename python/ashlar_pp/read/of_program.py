@@ -31,7 +31,6 @@ _OFFLINE = {
     "TRANSFORMERS_OFFLINE": "1",
     "HF_DATASETS_OFFLINE": "1",
     "WANDB_MODE": "disabled",
-    "CUDA_VISIBLE_DEVICES": "",
 }
 
 
@@ -52,6 +51,10 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
         raise Unreadable(
             f"{training.program} is no Python program in {training.command.folder}: "
             "it cannot be run up to its training"
+        )
+    if training.model and not pathlib.Path(training.model).is_file():
+        raise Unreadable(
+            f"--model {training.model}: with --run-program it is a config.json"
         )
     ranks = (training.nodes or nodes) * (training.devices or devices)
     record = _record(training, ranks, training.devices or devices, seconds)
@@ -77,6 +80,7 @@ def _record(
     }
     environment = {
         **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",  # programs count what a script sets
         **training.command.environment,
         **_OFFLINE,
         **{name: str(value) for name, value in rank.items()},
@@ -124,9 +128,10 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
     words = words_by_name(training.arguments)
     own = {**words, **record["own"]}
     given: dict[str, Any] = dict(record["given"])
-    for name in LENGTHS:
-        if own.get(name) is not None:
-            given.setdefault(name, own[name])
+    length = next((name for name in LENGTHS if own.get(name) is not None), "")
+    if not any(name in given for name in LENGTHS) and length:
+        given[length] = own[length]
+        given["max_target_length"] = own.get("max_target_length")
     if model["recomputes"]:
         given["gradient_checkpointing"] = True
     if model["kernel"]:
@@ -150,6 +155,10 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
         f"{training.program} was run up to its first training, by {by[0]}; "
         "what trains, and how, is that of its objects"
     )
+    if not model["has_format"]:
+        run.unknown.append("the format of weights, which only their files say: 32 bits")
+    if length and length in given:
+        run.notes.append(f"the length of a sequence is {length} of the program")
     if not training.devices:
         run.notes.append(
             f"{training.program} was told of {ranks} ranks, which nothing says: "

@@ -21,10 +21,15 @@ parser.add_argument("--places", default="q_proj,v_proj")
 parser.add_argument("--only", default="")
 parser.add_argument("--pure", action="store_true")
 parser.add_argument("--block_size", type=int, default=256)
+parser.add_argument("--max_source_length", type=int)
+parser.add_argument("--max_target_length", type=int)
+parser.add_argument("--split", action="store_true")
 parser.add_argument("--each", type=int, default=2)
 parser.add_argument("--steps", type=int, default=3)
 parser.add_argument("--share")
 given = parser.parse_args()
+if given.max_source_length:
+    given.block_size = None
 
 tokenizer = AutoTokenizer.from_pretrained(given.brain)
 model = AutoModelForCausalLM.from_pretrained(given.brain)
@@ -55,10 +60,12 @@ if given.way == "trainer":
     )
     Trainer(model=model, args=arguments, train_dataset=samples).train()
 elif given.way == "accelerate":
-    from accelerate import Accelerator
+    from accelerate import Accelerator, DataLoaderConfiguration
 
     accelerator = Accelerator(
-        mixed_precision="bf16", gradient_accumulation_steps=given.steps
+        mixed_precision="bf16",
+        gradient_accumulation_steps=given.steps,
+        dataloader_config=DataLoaderConfiguration(split_batches=given.split),
     )
     optimizer = torch.optim.AdamW(
         each for each in model.parameters() if each.requires_grad
