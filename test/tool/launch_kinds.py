@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from launch_reading import ROOT, of_script, part, read  # noqa: E402
+from launch_reading import ROOT, check_run, of_script, read  # noqa: E402
 from read import frameworks, recipes  # noqa: E402
 from read.launchers import trainings_of  # noqa: E402
 from read.readers import names_of  # noqa: E402
@@ -47,16 +47,6 @@ def check_recording(folder, script, expected):
         os.chdir(here)
     found = [" ".join([one.program, *one.arguments]) for one in trainings_of(made.commands)]
     assert found == expected, (script, found, made.output)
-
-
-def check_run(case, run, said, expected):
-    """`expected` is a part of the error, or parts of the run."""
-    if isinstance(expected, str):
-        assert run is None and expected in said, (case, said)
-        return
-    assert run is not None, (case, said)
-    for name, value in expected.items():
-        assert part(run, name) == value, (case, name, part(run, name), run)
 
 
 def check_recipe(folder, tree, expected):

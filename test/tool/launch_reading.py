@@ -33,3 +33,13 @@ def read(noun, folder, words):
 def of_script(folder, script, *options):
     Path(folder, "run.sh").write_text(script + "\n")
     return read("launch", folder, [*options, "--", "bash", "run.sh"])
+
+
+def check_run(case, run, said, expected):
+    """`expected` is a part of the error, or parts of the run."""
+    if isinstance(expected, str):
+        assert run is None and expected in said, (case, said)
+        return
+    assert run is not None, (case, said)
+    for name, value in expected.items():
+        assert part(run, name) == value, (case, name, part(run, name), run)

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from .adapters import lora_words
-from .optimizers import add_fact
+from .optimizers import add_fact, other_optimizer
 from .run_file import Run, Unreadable
 from .values import Values
 
@@ -125,10 +125,8 @@ def add_optimizer_state(v: Values, run: Run, path: pathlib.Path) -> None:
     held = v.word("model.torch_dtype", default="auto")
     is_own = name.startswith("torch.optim.")
     if not (is_own and kind in ("Adam", "AdamW")) and kind != "FusedAdam":
-        raise Unreadable(
-            f"{path}: optimizer {name}: only the state of Adam is counted here; --set "
-            "optimizer._target_=torch.optim.AdamW predicts with that"
-        )
+        key = "optimizer._target_"
+        raise other_optimizer(path, key, name, "torch.optim.AdamW")
     if held not in ("auto", *_SIXTEEN) and "float32" not in held and held != "fp32":
         raise Unreadable(f"{path}: model.torch_dtype {held} is not predicted")
     is_narrow = held in _SIXTEEN or (held == "auto" and not is_own)

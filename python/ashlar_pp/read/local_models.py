@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .run_file import Run
 from .values import read_file
 
 
@@ -23,3 +24,15 @@ def local_model(name: str, folder: pathlib.Path) -> Mapping[str, Any] | None:
             tree = read_file(path)
             return tree if isinstance(tree, Mapping) else None
     return None
+
+
+def add_local_model(
+    run: Run, name: str, folder: pathlib.Path, part: str = "model"
+) -> None:
+    """The run's model, by its configuration where that is here; else the answer asks
+    for it."""
+    run.model = local_model(name, folder) if name else None
+    if run.model is None:
+        named = f"the {part} is {name}, which is not on this machine"
+        said = named if name else f"no {part} is named"
+        run.notes.append(f"{said}: give --model to ashlar predict")

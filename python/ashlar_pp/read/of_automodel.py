@@ -6,8 +6,9 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from .attention_kernels import add_attention
 from .automodel_parts import add_adapters, add_frozen, add_optimizer_state, is_none
-from .local_models import local_model
+from .local_models import add_local_model
 from .optimizers import add_fact
 from .run_file import Run, Unreadable
 from .teachers import add_teacher
@@ -153,12 +154,7 @@ def _add_model(v: Values, run: Run, path: pathlib.Path) -> None:
             f"{path}: {changed[0]}: the file says sizes of its own; give --model to "
             "ashlar predict a file with them, and --set " + changed[0] + "=null"
         )
-    run.model = local_model(name, path.parent)
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name or 'of its own'}, which is not on this machine: give "
-            "--model to ashlar predict"
-        )
+    add_local_model(run, name, path.parent)
     if v.get("model.num_labels") is not None:
         run.program["head"] = str(v.number("model.num_labels"))
     deeper = v.get(
@@ -302,14 +298,7 @@ def _add_program(v: Values, run: Run, path: pathlib.Path) -> None:
         if key == "param_dtype" and "bf" not in said:
             raise Unreadable(f"{path}: mp_policy.{key} {said} is not predicted")
     kernel = v.word("model.backend.attn", "model.attn_implementation")
-    kernels = {
-        "sdpa": "sdpa",
-        "eager": "unfused",
-        "flash_attention_2": "flash_attention_2",
-        "cudnn": "cudnn",
-    }
-    if kernel in kernels:
-        run.program["attention"] = kernels[kernel]
+    add_attention(run, "model.attn_implementation", kernel)
     is_compiled = v.flag("compile.enabled") or v.flag("distributed.enable_compile")
     has_liger = v.flag("model.use_liger_kernel")
     norm = v.word("model.backend.rms_norm", default="torch")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .launchers import Training
-from .local_models import local_model
+from .local_models import add_local_model
 from .of_colossalai_plugins import add_plugin
 from .preferences import add_preference, double_batch, preference_of
 from .program_defaults import arguments_of, given_of, syntax_of, table_of
@@ -118,12 +118,7 @@ def _add_model(v: Values, run: Run, folder: pathlib.Path, table: Any) -> None:
         run.model = {"model_type": "llama", **_LLAMA, **own}
         return
     name = v.word("pretrained", "pretrain", default=str(size or ""))
-    run.model = local_model(name, folder)
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name or 'not said'}, which is not on this machine: give "
-            "--model to ashlar predict"
-        )
+    add_local_model(run, name, folder)
 
 
 def _add_batch(v: Values, run: Run) -> None:

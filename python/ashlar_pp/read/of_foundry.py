@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from .local_models import local_model
+from .local_models import add_local_model
 from .optimizers import refuse_other
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
@@ -87,19 +87,14 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     return run
 
 
-def _model(v: Values, path: pathlib.Path, run: Run) -> Mapping[str, Any] | None:
+def _model(v: Values, path: pathlib.Path, run: Run) -> str | Mapping[str, Any] | None:
     name = v.word("model.name")
     if name.startswith("hf_"):
         named = v.word("model.pretrained_model_name_or_path")
-        found = local_model(named, path.parent)
-        if found is None:
-            run.notes.append(
-                f"the model is {named}, which is not on this machine: give --model to "
-                "ashlar predict"
-            )
         if v.section("model.config_overrides"):
             raise Unreadable(f"{path}: model.config_overrides: give --model with them")
-        return found
+        add_local_model(run, named, path.parent)
+        return run.model
     if name != "mpt_causal_lm":
         raise Unreadable(f"{path}: model.name {name} is not predicted")
     if (

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
-from .local_models import local_model
-from .optimizers import add_fact, add_optimizer, name_of_class
+from .local_models import add_local_model
+from .optimizers import add_fact, add_optimizer, name_of_class, other_optimizer
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -55,12 +55,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run = Run()
     name = v.word("model_name") or v.word("checkpoint_dir")
     name = name.removeprefix("checkpoints/")
-    run.model = local_model(name, path.parent) if name else None
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name or 'that of model_config'}, which is not on this "
-            "machine: give --model to ashlar predict"
-        )
+    add_local_model(run, name, path.parent)
     v.asked.update(k for k in v.all if k.startswith("model_config"))
     run.batch = {
         "sequences": v.number("train.global_batch_size"),
@@ -108,10 +103,7 @@ def _read_optimizer(v: Values, run: Run, path: pathlib.Path, is_held_so: bool) -
     component = v.word("optimizer.class_path", "optimizer", default="AdamW")
     name = name_of_class(component)
     if not name:
-        raise Unreadable(
-            f"{path}: optimizer {component}: only the state of Adam is counted here; "
-            "--set optimizer=AdamW predicts with that"
-        )
+        raise other_optimizer(path, "optimizer", component, "AdamW")
     if is_held_so:
         add_fact(run, "main-weights=16-bit")
         if component.rpartition(".")[0] in ("", "torch.optim"):

@@ -11,7 +11,7 @@ from typing import Any
 from .adapters import lora_words
 from .bridge_towers import FREEZES
 from .inherited import inherited
-from .local_models import local_model
+from .local_models import add_local_model
 from .megatron_ranks import megatron_ranks
 from .nemo_rl_facts import add_facts, add_state
 from .nemo_rl_quiet import is_silent
@@ -65,12 +65,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     if v.flag("policy.draft.enabled") or v.get("policy.quant_cfg"):
         raise Unreadable(f"{path}: policy.draft, policy.quant_cfg: another model")
     name = v.word("policy.model_name")
-    run.model = local_model(name, path.parent)
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name}, which is not on this machine: give --model to "
-            "ashlar predict"
-        )
+    add_local_model(run, name, path.parent)
     is_megatron, is_fsdp = v.flag(_M + "enabled"), v.flag(_D + "enabled")
     if is_megatron == is_fsdp:  # models/policy/lm_policy.py
         raise Unreadable(f"{path}: one of megatron_cfg and dtensor_cfg must be enabled")

@@ -7,7 +7,7 @@ import pathlib
 
 from .flags import words_by_name
 from .launchers import Training
-from .local_models import local_model
+from .local_models import add_local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -42,12 +42,7 @@ def read(training: Training) -> Run:
         raise Unreadable("--cache_dataset_only: it prepares data, and nothing trains")
     run = Run()
     name = v.word("model_name_or_path")
-    run.model = local_model(name, pathlib.Path(training.command.folder))
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name}, which is not on this machine: give --model to "
-            "ashlar predict"
-        )
+    add_local_model(run, name, pathlib.Path(training.command.folder))
     run.batch = {
         "sequence": v.number("max_seq_length", default=4096),
         "micro_batch": v.number("per_device_train_batch_size", default=8),

@@ -7,7 +7,7 @@ import pathlib
 
 from .flags import words_by_name
 from .launchers import Training
-from .local_models import local_model
+from .local_models import add_local_model
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
 
@@ -46,12 +46,7 @@ def read(training: Training) -> Run:
             raise Unreadable(f"--{key}: it is not read of grpo_fast.py", flag=key)
     run = Run()
     name = v.word("model_name_or_path")
-    run.model = local_model(name, pathlib.Path(training.command.folder))
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name or 'not said'}, which is not on this machine: give "
-            "--model to ashlar predict"
-        )
+    add_local_model(run, name, pathlib.Path(training.command.folder))
     _read_batch(v, run)
     devices = _read_devices(v, run)
     _read_sharing(v, run, devices)

@@ -7,9 +7,11 @@ from __future__ import annotations
 import pathlib
 
 from .adapters import lora_words
+from .attention_kernels import add_attention
 from .flags import words_by_name
 from .launchers import Training
-from .local_models import local_model
+from .local_models import add_local_model
+from .optimizers import other_optimizer
 from .preferences import adds_reference, double_batch
 from .run_file import Run, Unreadable
 from .values import Values, packed, sorted_out
@@ -88,13 +90,7 @@ def _has_dots(v: Values) -> bool:
 def _read_model(v: Values, run: Run, folder: pathlib.Path, is_actor: bool) -> None:
     part = "actor" if is_actor else "model"
     name = v.word(part + ".model_name_or_path", "pretrain")
-    if name:
-        run.model = local_model(name, folder)
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name or 'not said'}, which is not on this machine: give "
-            "--model to ashlar predict"
-        )
+    add_local_model(run, name, folder)
     rank = v.number("ds.lora.rank", "lora_rank", default=0)
     if rank:
         targets = v.get("ds.lora.target_modules", "target_modules") or "all-linear"
@@ -113,10 +109,7 @@ def _read_model(v: Values, run: Run, folder: pathlib.Path, is_actor: bool) -> No
             run.unknown.append(f"{key}: what images add")
     for key in ("optim", "actor.optim"):
         if v.word(key, default="adam") != "adam":
-            raise Unreadable(
-                f"--{key} {v.word(key)}: only the state of Adam is counted here",
-                flag=key,
-            )
+            raise other_optimizer(v.where, key, v.word(key), "adam")
     if v.flag(part + ".gradient_checkpointing_enable", "gradient_checkpointing"):
         run.layout["recompute"] = "full"
 
@@ -141,10 +134,7 @@ def _read_sharing(v: Values, run: Run, is_actor: bool) -> None:
     is_bf16 = v.flag("bf16")
     run.program["precision"] = said or ("bf16" if is_bf16 else "fp32")
     kernel = v.word("ds.attn_implementation", "attn_implementation")
-    if kernel in ("flash_attention_2", "flash_attention_3", "sdpa"):
-        run.program["attention"] = kernel
-    elif kernel == "eager":
-        run.program["attention"] = "unfused"
+    add_attention(run, "attn_implementation", kernel)
     nodes = v.get("actor.num_nodes", "actor_num_nodes")
     devices = v.get("actor.num_gpus_per_node", "actor_num_gpus_per_node")
     if is_actor and nodes and devices:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .of_trainer import of_arguments
-from .optimizers import add_held_in_16, add_optimizer
+from .optimizers import add_held_in_16, add_optimizer, other_optimizer
 from .oumi_sharing import deepspeed_of, fsdp_of
 from .packed import add_packed
 from .run_file import Run, Unreadable
@@ -77,10 +77,8 @@ def of_recipe(
     if given["gradient_checkpointing"] is None or v.flag("training.use_deterministic"):
         given["gradient_checkpointing"] = False
     if not add_optimizer(v.word("training.optimizer", default="adamw_torch"), Run()):
-        raise Unreadable(
-            f"{path}: training.optimizer {given['optim']}: only the state of Adam is "
-            "counted here; --set training.optimizer=adamw_torch predicts with that"
-        )
+        name = str(given["optim"])
+        raise other_optimizer(path, "training.optimizer", name, "adamw_torch")
     given.update(_lengths(v, trainer))
     given["model_name_or_path"] = v.word("model.model_name")
     given["attn_implementation"] = _attention(v)

@@ -12,7 +12,7 @@ from .adapters import lora_words
 from .flags import megatron_flags, words_by_name
 from .heads import read_head
 from .launchers import Training
-from .local_models import local_model
+from .local_models import add_local_model
 from .of_trainer import of_arguments
 from .preferences import (
     OF_GENERATION,
@@ -277,12 +277,7 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
         saved = {"modules_to_save": given.pop("modules_to_save", None)}
         read_saved(Values(saved, "--modules_to_save"), run)
     name = str(given.pop("model", ""))
-    run.model = local_model(name, pathlib.Path(training.command.folder))
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name}, which is not on this machine: give --model to "
-            "ashlar predict"
-        )
+    add_local_model(run, name, pathlib.Path(training.command.folder))
     dtype = given.pop("torch_dtype", "bfloat16")
     values: dict[str, Any] = {
         "micro-batch-size": "1",

@@ -9,7 +9,7 @@ from typing import Any
 
 from .adapters import lora_words
 from .local_models import local_model
-from .optimizers import add_fact, add_optimizer, name_of_class
+from .optimizers import add_fact, add_optimizer, name_of_class, other_optimizer
 from .preferences import add_preference
 from .run_file import Run, Unreadable
 from .teachers import add_teacher
@@ -276,10 +276,8 @@ def _add_optimizer(v: Values, run: Run, dtype: str, path: pathlib.Path) -> None:
     component = v.word("optimizer._component_")
     name = name_of_class(component)
     if not name or v.flag("optimizer.amsgrad"):
-        raise Unreadable(
-            f"{path}: {component}: only the state of Adam is counted here; --set "
-            "optimizer._component_=torch.optim.AdamW predicts with that"
-        )
+        key = "optimizer._component_"
+        raise other_optimizer(path, key, component, "torch.optim.AdamW")
     # States have the format of the weights, but those of bitsandbytes have 32 bits.
     if dtype == "bf16":
         add_fact(run, "main-weights=16-bit")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .heads import head_of, read_head
-from .local_models import local_model
+from .local_models import add_local_model
 from .of_axolotl import read_axolotl
 from .of_internvl import add_parts, is_of_internvl
 from .of_llava import add_tower
@@ -144,12 +144,7 @@ def of_arguments(
     name = v.word(*_MODEL)
     refuse_packed_model(name)
     if name and not is_internvl and program is None:
-        run.model = local_model(name, folder)
-        if run.model is None:
-            run.notes.append(
-                f"the {'decoder' if is_of_llava else 'model'} is {name}, which is not "
-                "on this machine: give --model to ashlar predict"
-            )
+        add_local_model(run, name, folder, "decoder" if is_of_llava else "model")
     length = v.get(*LENGTHS)
     prompts = v.get("max_source_length")
     answers = v.get("max_target_length") if prompts is not None else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
-from .local_models import local_model
+from .local_models import add_local_model
 from .preferences import adds_reference, double_batch
 from .run_file import Run, Unreadable
 from .values import Values, sorted_out
@@ -59,12 +59,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run = Run()
     name = v.word("model.config_path", "model.model_path")
     v.get("model.model_path")
-    run.model = local_model(name, path.parent)
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name}, which is not on this machine: give --model to "
-            "ashlar predict"
-        )
+    add_local_model(run, name, path.parent)
     _read_adapters(v, run)
     _read_batch(v, run)
     if v.word("data.data_type", default="") == "dpo" or v.section("dpo_config"):

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapters import lora_words
+from .attention_kernels import add_attention
 from .launchers import Training
-from .local_models import local_model
+from .local_models import add_local_model
 from .megatron_ranks import megatron_ranks
 from .optimizers import add_optimizer
 from .run_file import Run, Unreadable
@@ -100,12 +101,7 @@ def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> 
         if v.get(key) and (said is None or key in said):
             run.unknown.append(f"{key}: what images or sounds add")
     if path:
-        run.model = local_model(path, folder)
-        if run.model is None:
-            run.notes.append(
-                f"the model is {path}, which is not on this machine: "
-                "give --model to ashlar predict"
-            )
+        add_local_model(run, path, folder)
     prompt = v.number("data.max_prompt_length", default=512)
     answer = v.number("data.max_response_length", default=512)
     copies = v.number("actor_rollout_ref.rollout.n", default=1)
@@ -139,24 +135,13 @@ def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> 
             f"{_ACTOR}strategy {strategy}: fsdp, fsdp2 and megatron are read"
         )
     _read_optimizer(v, run)
-    kernel = v.word(model + "override_config.attn_implementation")
-    if kernel in _KERNELS:
-        run.program["attention"] = _KERNELS[kernel]
-    elif kernel:
-        run.unknown.append(f"{model}override_config.attn_implementation {kernel}")
+    key = model + "override_config.attn_implementation"
+    add_attention(run, key, v.word(key))
     run.program.setdefault("precision", "bf16")
     rest = [key for key in v.rest() if said is None or key in said]
     run.not_read = [key for key in rest if is_silent(key)]
     run.unknown.extend(key for key in rest if not is_silent(key))
     return run
-
-
-_KERNELS = {
-    "flash_attention_2": "flash_attention_2",
-    "flash_attention_3": "flash_attention_3",
-    "sdpa": "sdpa",
-    "eager": "unfused",
-}
 
 
 def _read_optimizer(v: Values, run: Run) -> None:

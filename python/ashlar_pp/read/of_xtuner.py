@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .of_trainer import of_arguments
+from .optimizers import other_optimizer
 from .preferences import adds_reference
 from .python_values import python_values
 from .run_file import Run, Unreadable
@@ -200,10 +201,7 @@ def _optimizer(v: Values, path: pathlib.Path) -> str:
         if v.get(f"optim_wrapper.{key}") or v.section(f"optim_wrapper.{key}"):
             raise Unreadable(f"{path}: optim_wrapper.{key}: parts may train otherwise")
     if name not in _OPTIMIZERS or v.get("optim_wrapper.optimizer.amsgrad"):
-        raise Unreadable(
-            f"{path}: optimizer {name}: only the state of Adam is counted here; --set "
-            "optim_wrapper.optimizer.type=AdamW predicts with that"
-        )
+        raise other_optimizer(path, "optim_wrapper.optimizer.type", name, "AdamW")
     return _OPTIMIZERS[name]
 
 

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from .local_models import local_model
+from .local_models import add_local_model
 from .optimizers import add_fact
 from .python_values import CALL, Code
 from .run_file import Run, Unreadable
@@ -82,12 +82,7 @@ def _add_model(v: Values, run: Run, name: str, path: pathlib.Path) -> None:
                 f"{path}: model_cfg.{key}: another size than {name} has; give --model "
                 "a file with it, and --set trainer.model_cfg." + key + "=null"
             )
-    run.model = local_model(v.word("load_from"), path.parent)
-    if run.model is None:
-        run.notes.append(
-            f"the model is {name}, of {v.word('load_from') or 'no weights'}, whose "
-            "sizes are not here: give --model to ashlar predict"
-        )
+    add_local_model(run, v.word("load_from", default=name), path.parent)
     parts = {
         "freeze_vision": "vision_tower",
         "freeze_projector": "multi_modal_projector",

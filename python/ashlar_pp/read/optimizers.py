@@ -67,6 +67,17 @@ def name_of_class(path: str) -> str:
     return f"{'paged_' if match[1] else ''}adamw{'_' if bits else ''}{bits}"
 
 
+def other_optimizer(where: object, key: str, name: str, adam: str) -> Unreadable:
+    """The refusal of an optimizer that a reader does not know; `adam` is the value of
+    its key that says Adam."""
+    return Unreadable(
+        f"{where}: {key} {name}: only the state of Adam is counted here; --set "
+        f"{key}={adam} reads it with that, and --optimizer of ashlar predict says "
+        "another one",
+        flag=key,
+    )
+
+
 def refuse_other(v: Values, key: str, known: tuple[str, ...]) -> None:
     """Stops where a configuration has another optimizer than Adam.
 
@@ -74,10 +85,7 @@ def refuse_other(v: Values, key: str, known: tuple[str, ...]) -> None:
     """
     name = v.word(key, default=known[0])
     if name.lower() not in known:
-        raise Unreadable(
-            f"{v.where}: {key} {name}: only the state of Adam is counted here; --set "
-            f"{key}={known[0]} predicts with that"
-        )
+        raise other_optimizer(v.where, key, name, known[0])
 
 
 def add_fact(run: Run, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .attention_kernels import add_attention
 from .run_file import Run, Unreadable
 from .trainer_adapters import NO
 from .values import Values
@@ -39,17 +40,7 @@ def read_ranks(v: Values, run: Run) -> None:
     kernel = v.word("attn_implementation", "flash_attn", default="")
     if v.flag("flash_attention", "use_flash_attn", "use_flash_attention"):
         kernel = "flash_attention_2"
-    kernels = {
-        "flash_attention_2": "flash_attention_2",
-        "fa2": "flash_attention_2",
-        "flash_attention_3": "flash_attention_3",
-        "sdpa": "sdpa",
-        "eager": "unfused",
-    }
-    if kernel in kernels:
-        run.program["attention"] = kernels[kernel]
-    elif kernel not in ("", "auto", "None"):
-        run.unknown.append(f"attn_implementation {kernel}")
+    add_attention(run, "attn_implementation", kernel)
 
 
 def read_precision(v: Values, accelerate: Mapping[str, Any], run: Run) -> None:
