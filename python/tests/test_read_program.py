@@ -29,6 +29,10 @@ ADAPTED = 1 + next(i for i, one in enumerate(LINES) if "= get_peft_model" in one
 TORCHRUN = "torchrun --nproc_per_node 4"
 LAYER = 64 * (64 + 32 + 32 + 64) + 3 * 64 * 96 + 2 * 64
 ALL = 2 * 512 * 64 + 4 * LAYER + 64
+ROWS = (
+    "rows of the vocabulary, of which the program makes as many as its tokenizer has: "
+    "--model DIR with the tokenizer's files says them"
+)
 ZERO = {"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"}
 
 
@@ -57,7 +61,7 @@ def test_the_whole_model_trains(tmp_path):
     assert "main-weights" not in run["program"]["fact"]
     assert run["counted"] == {"parameters": ALL, "trained": ALL}
     assert run["model"]["hidden_size"] == 64
-    assert "unknown" not in run
+    assert run["unknown"] == [ROWS]
     assert "not on this machine: none.json, own/brain, the tokenizer of own/brain" in (
         said
     )
@@ -95,7 +99,7 @@ def test_a_loop_over_accelerate(tmp_path):
     assert run["program"]["precision"] == "bf16"
     assert "recompute" not in run["layout"]
     assert run["counted"] == {"parameters": ALL, "trained": ALL}
-    assert run["unknown"] == ["the loop, of the program's own"]
+    assert run["unknown"] == [ROWS, "the loop, of the program's own"]
 
 
 def test_a_batch_that_ranks_split(tmp_path):
@@ -112,7 +116,8 @@ def test_weights_have_the_format_of_their_configuration(tmp_path):
     run, _ = read(tmp_path, "", torch_dtype=None)
     assert "main-weights" not in run["program"]["fact"]
     assert run["unknown"] == [
-        "the format of weights, which only their files say: 32 bits"
+        "the format of weights, which only their files say: 32 bits",
+        ROWS,
     ]
 
 
@@ -167,6 +172,32 @@ def test_a_model_of_predict_is_no_configuration(tmp_path):
     run, said = read(tmp_path, "", model="llama2-7b")
     assert run is None
     assert "--model llama2-7b: with --run-program it is a config.json" in said
+
+
+RING = PROGRAM.parent / "own_code"
+
+
+def test_code_that_comes_with_weights(tmp_path):
+    words = "--trust --thin 4 --places query_key_value,dense,dense_h_to_4h"
+    run, said = read(tmp_path, words, model=str(RING))
+    named = "4,qkv_proj,o_proj,gate_up_proj,train=head"
+    assert run["program"]["lora"] == named
+    thin = 4 * (64 + 128) + 4 * (64 + 64) + 4 * (64 + 192)
+    layer = 64 * 128 + 64 * 64 + 3 * 64 * 96
+    assert run["counted"] == {
+        "parameters": 2 * 512 * 64 + 3 * layer,
+        "trained": 512 * 64 + 3 * thin,
+    }
+    assert "package_of_generation" in said
+
+
+def test_code_that_is_not_here_is_asked_for(tmp_path):
+    text = (RING / "config.json").read_text()
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "config.json").write_text(text)
+    run, said = read(tmp_path, "--trust", model="alone")
+    assert run is None
+    assert "configuration_ring.py, code that comes with own/brain, is not" in said
 
 
 def test_what_is_absent_is_taken_apart_as_a_line_names_it():

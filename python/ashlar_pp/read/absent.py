@@ -148,7 +148,8 @@ class _Package(types.ModuleType):
 
 class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Stands, last of all finders, for packages that files of the program's own folder
-    import. Libraries find out as always which others there are.
+    import, or files of `code`, which came with a model. Libraries find out as always
+    which others there are.
 
     `names` collects these packages; `given` has names of some of them.
     """
@@ -156,11 +157,12 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(
         self,
         folder: pathlib.Path,
+        code: pathlib.Path,
         names: set[str],
         given: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.folder = folder.resolve()
-        self.own = {self.folder}  # where the program's own files are
+        self.own = {self.folder, code.resolve()}  # where files that ask are
         self.names = names
         self.given = given
 

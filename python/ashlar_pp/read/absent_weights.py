@@ -14,11 +14,14 @@ from typing import Any
 import torch
 
 from .absent import AbsentTokenizer
+from .hub_code import take_code
+from .made_objects import BUILT
 
 
 class Weights:
     """`model` is a file of a configuration that is taken where a name's own is not
-    here. `missing` collects what is not, `loaded` how each model is loaded."""
+    here, with the code and the tokenizer beside it. `missing` collects what is not,
+    `loaded` how each model is loaded."""
 
     def __init__(
         self, model: str, missing: list[str], loaded: dict[int, dict[str, Any]]
@@ -27,6 +30,7 @@ class Weights:
         self.missing = missing
         self.loaded = loaded
         self.rows = 0
+        self.stands_in = False  # for a tokenizer
         self._depth = 0
 
     def leave_out(self) -> None:
@@ -34,6 +38,7 @@ class Weights:
         transformers = importlib.import_module("transformers")
         self._config(transformers)
         self._models(transformers)
+        take_code(pathlib.Path(self.model).parent if self.model else None)
         for name in ("AutoTokenizer", "PreTrainedTokenizerBase", "AutoProcessor"):
             if hasattr(transformers, name):
                 self._tokenizer(getattr(transformers, name))
@@ -83,6 +88,7 @@ class Weights:
             return loaded(cls, name, named)
 
         models.from_pretrained = classmethod(from_pretrained)
+        models.resize_token_embeddings = self._resized(models.resize_token_embeddings)
         # The auto classes first ask for files of the hub.
         factory: Any = importlib.import_module("transformers.models.auto.auto_factory")
         for asks in ("find_adapter_config_file", "cached_file"):
@@ -117,8 +123,23 @@ class Weights:
             "kernel": kernel or "",
             "packed": packed,
             "has_format": form is not None,
+            "asks_rows": False,
         }
         return (model, {}) if named.get("output_loading_info") else model
+
+    def _resized(self, real: Any) -> Any:
+        """Rows are added without values; those of an absent tokenizer are not known."""
+        rest: dict[str, Any] = {}
+        if "mean_resizing" in inspect.signature(real).parameters:
+            rest["mean_resizing"] = False
+
+        @functools.wraps(real)
+        def resize(model: Any, *words: Any, **named: Any) -> Any:
+            if self.stands_in:
+                self.loaded.setdefault(id(model), dict(BUILT))["asks_rows"] = True
+            return real(model, *words, **{**named, **rest})
+
+        return resize
 
     def _tokenizer(self, cls: Any) -> None:
         real = cls.from_pretrained.__func__
@@ -126,7 +147,14 @@ class Weights:
         def load(kind: Any, name: Any, *words: Any, **named: Any) -> Any:
             if _has_tokenizer(name):
                 return real(kind, name, *words, **named)
+            beside = pathlib.Path(self.model).parent if self.model else ""
+            if beside and _has_tokenizer(beside):
+                try:
+                    return real(kind, str(beside), *words, **named)
+                except Exception:  # of another release's code, of files cut short
+                    pass
             self.missing.append(f"the tokenizer of {name}")
+            self.stands_in = True
             transformers = importlib.import_module("transformers")
             is_text = kind.__name__ != "AutoProcessor"
             return AbsentTokenizer(
@@ -140,11 +168,14 @@ class Weights:
         cls.from_pretrained = classmethod(load)
 
     def _rows_of(self, name: Any) -> int:
-        transformers = importlib.import_module("transformers")
+        configs: Any = importlib.import_module("transformers").PretrainedConfig
         try:
-            return _rows(transformers.AutoConfig.from_pretrained(str(name)))
+            said = configs.get_config_dict(str(name))[0]
         except Exception:  # no configuration either
-            return self.rows or 32000
+            said = {}
+        inner = said.get("text_config") or said
+        rows = inner.get("padded_vocab_size") or inner.get("vocab_size")
+        return int(rows or self.rows or 32000)
 
 
 def _format(config: Any, named: Mapping[str, Any]) -> torch.dtype | None:

@@ -9,10 +9,13 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .absent import Absent
+from .trainer_quiet import is_silent
+
 # Packages whose classes' steps are known; others may take another step.
 _PUBLISHED = ("transformers", "trl", "peft", "accelerate")
 # How a model is that nothing was loaded for.
-_BUILT = {"kernel": "", "packed": {}, "has_format": True}
+BUILT = {"kernel": "", "packed": {}, "has_format": True, "asks_rows": False}
 _METHODS = ("compute_loss", "training_step", "create_optimizer")
 
 
@@ -32,7 +35,7 @@ def model_of(model: Any, loaded: Mapping[int, dict[str, Any]]) -> dict[str, Any]
             name: {key: plain(value) for key, value in each.to_dict().items()}
             for name, each in adapters.items()
         },
-        **loaded.get(id(base), _BUILT),
+        **loaded.get(id(base), BUILT),
         "recomputes": any(
             getattr(each, "gradient_checkpointing", False) for each in model.modules()
         ),
@@ -68,6 +71,8 @@ def arguments_of(args: Any) -> dict[str, Any]:
             continue
         for name, usual in {**_usual(kind), **trainers}.items():
             value = plain(getattr(args, name, None))
+            if issubclass(type(value), Absent) and not is_silent(name):
+                raise ValueError(f"{name} is of something that is not on this machine")
             if name[0] != "_" and is_plain(value) and value != usual:
                 made[name] = value
     return made

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from .adapted import targets_of
 from .run_file import Run, Unreadable
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d+)\.")
@@ -39,7 +40,9 @@ class Parts:
     def __init__(self, model: Mapping[str, Any], given: dict[str, Any]) -> None:
         self.sizes: Mapping[str, int] = model["sizes"]
         self.formats: Mapping[str, str] = model["formats"]
-        self.trains = set(model["trains"])
+        # Releases of peft before 0.7 leave a table trainable that a copy stands for.
+        self.trains = {n for n in model["trains"] if ".original_module." not in n}
+        self.left = self._sum(set(model["trains"]) - self.trains)
         self.adapters: Mapping[str, Any] = model["adapters"]
         if model["config"] is None:
             raise Unreadable(f"{model['class']} has no configuration of transformers")
@@ -47,6 +50,10 @@ class Parts:
             raise Unreadable(f"several adapters at once: {', '.join(self.adapters)}")
         for each in self.adapters.values():
             _add_adapters(each, given)
+            if not isinstance(each["target_modules"], str):
+                given["lora_target_modules"] = targets_of(
+                    each["target_modules"], self.sizes, given["lora_r"]
+                )
         if packed := model["packed"]:
             _add_packed(packed, given)
         held = set(self.sizes) - self.trains if self.adapters else self.trains
@@ -60,6 +67,11 @@ class Parts:
             "parameters": sum(self.sizes.values()) - beside,
             "trained": self._sum(self.trains),
         }
+        if self.left:
+            run.unknown.append(
+                f"{self.left} parameters of tables that train as copies, and whose "
+                "originals are left trainable: an engine may hold their state"
+            )
         if self.adapters:
             self._finish_adapted(run)
         elif len(self.trains) < len(self.sizes):

@@ -25,7 +25,10 @@ _LOSSES = {
     f"{name}Trainer": name.lower()
     for name in ("DPO", "CPO", "ORPO", "KTO", "GRPO", "RLOO")
 }
-_ADVICE = "; --model FILE is the configuration of a model that is not here"
+_ADVICE = (
+    "; --model is the config.json of a model that is not here, or a folder with it and "
+    "the model's code"
+)
 _OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -52,9 +55,10 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
             f"{training.program} is no Python program in {training.command.folder}: "
             "it cannot be run up to its training"
         )
-    if training.model and not pathlib.Path(training.model).is_file():
+    if training.model and not _config(training).is_file():
         raise Unreadable(
-            f"--model {training.model}: with --run-program it is a config.json"
+            f"--model {training.model}: with --run-program it is a config.json, or a "
+            "folder that has one, with the model's code and tokenizer"
         )
     ranks = (training.nodes or nodes) * (training.devices or devices)
     record = _record(training, ranks, training.devices or devices, seconds)
@@ -64,6 +68,11 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
             f"{_missing(record)}{'' if training.model else _ADVICE}"
         )
     return _run(training, record, ranks)
+
+
+def _config(training: Training) -> pathlib.Path:
+    path = pathlib.Path(training.model)
+    return path / "config.json" if path.is_dir() else path
 
 
 def _record(
@@ -91,10 +100,11 @@ def _record(
     }
     with tempfile.TemporaryDirectory(prefix="ashlar-program-") as name:
         path = pathlib.Path(name, "record.json")
+        environment["HF_MODULES_CACHE"] = name  # copies of a model's own code
         line = [*no_network(), sys.executable, "-m", "ashlar_pp.read.program"]
         line += [str(path), "--ranks", str(ranks), "--devices", str(devices)]
         if training.model:
-            line += ["--model", str(pathlib.Path(training.model).resolve())]
+            line += ["--model", str(_config(training).resolve())]
         line += ["-m"] if training.is_module else []
         words = [training.program, *training.arguments]
         try:
@@ -157,6 +167,11 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
     )
     if not model["has_format"]:
         run.unknown.append("the format of weights, which only their files say: 32 bits")
+    if model["asks_rows"]:
+        run.unknown.append(
+            "rows of the vocabulary, of which the program makes as many as its "
+            "tokenizer has: --model DIR with the tokenizer's files says them"
+        )
     if length and length in given:
         run.notes.append(f"the length of a sequence is {length} of the program")
     if not training.devices:

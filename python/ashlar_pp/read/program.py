@@ -5,6 +5,7 @@ starts it, without a network."""
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import runpy
 import sys
@@ -51,7 +52,12 @@ def main() -> None:
     load_no_data(held.missing)
     open_absent_data(given.words, held.missing)
     sys.meta_path.append(
-        Packages(folder, held.packages, {"deepspeed": {"initialize": held.initialize}})
+        Packages(
+            folder,
+            pathlib.Path(os.environ["HF_MODULES_CACHE"]),
+            held.packages,
+            {"deepspeed": {"initialize": held.initialize}},
+        )
     )
     try:
         if given.is_module:

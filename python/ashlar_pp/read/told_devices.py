@@ -116,3 +116,4 @@ def _keep_modules() -> None:
         return self
 
     modules.to, modules.cuda = cast, stay
+    modules.to_empty = stay  # torch.nn.utils.skip_init takes memory by it

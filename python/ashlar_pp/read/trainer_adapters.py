@@ -22,6 +22,9 @@ _TABLES = {
     "embed_tokens": "embedding",
     "lm_head": "head",
     "word_embeddings": "embedding",
+    "wte": "embedding",
+    "embed_in": "embedding",
+    "embed_out": "head",
     "output_layer": "head",
 }
 NO = (None, False, "", "false", "False", "none", "None")

@@ -27,12 +27,13 @@ parser.add_argument("--split", action="store_true")
 parser.add_argument("--each", type=int, default=2)
 parser.add_argument("--steps", type=int, default=3)
 parser.add_argument("--share")
+parser.add_argument("--trust", action="store_true")
 given = parser.parse_args()
 if given.max_source_length:
     given.block_size = None
 
 tokenizer = AutoTokenizer.from_pretrained(given.brain)
-model = AutoModelForCausalLM.from_pretrained(given.brain)
+model = AutoModelForCausalLM.from_pretrained(given.brain, trust_remote_code=given.trust)
 model.resize_token_embeddings(len(tokenizer))
 if given.pure:
     model = model.bfloat16()
