@@ -30,7 +30,7 @@ class Weights:
         self.missing = missing
         self.loaded = loaded
         self.rows = 0
-        self.stands_in = False  # for a tokenizer
+        self.lengths: set[int] = set()  # of tokenizers that something stands in for
         self._depth = 0
 
     def leave_out(self) -> None:
@@ -128,15 +128,18 @@ class Weights:
         return (model, {}) if named.get("output_loading_info") else model
 
     def _resized(self, real: Any) -> Any:
-        """Rows are added without values; those of an absent tokenizer are not known."""
+        """Rows are added without values. Those of an absent tokenizer are not known, and
+        the model's own stay."""
         rest: dict[str, Any] = {}
         if "mean_resizing" in inspect.signature(real).parameters:
             rest["mean_resizing"] = False
 
         @functools.wraps(real)
         def resize(model: Any, *words: Any, **named: Any) -> Any:
-            if self.stands_in:
+            if self.lengths:
                 self.loaded.setdefault(id(model), dict(BUILT))["asks_rows"] = True
+            if self.lengths.intersection((*words, *named.values())):
+                return model.get_input_embeddings()
             return real(model, *words, **{**named, **rest})
 
         return resize
@@ -154,7 +157,7 @@ class Weights:
                 except Exception:  # of another release's code, of files cut short
                     pass
             self.missing.append(f"the tokenizer of {name}")
-            self.stands_in = True
+            self.lengths.add(self._rows_of(name))
             transformers = importlib.import_module("transformers")
             is_text = kind.__name__ != "AutoProcessor"
             return AbsentTokenizer(
