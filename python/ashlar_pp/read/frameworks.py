@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+
 from . import (
     automodel_run,
     of_colossalai,
@@ -48,8 +50,10 @@ def run_of(training: Training) -> Run:
     for reader in READERS:
         if reader.is_for(training):
             return reader.read(training)
+    is_here = pathlib.Path(training.command.folder, training.program).is_file()
     raise Unreadable(
         f"{training.program}: its arguments are of no program that is read here. Read "
         f"are those of {in_words(names_of(READERS))}. Other programs: describe the run "
-        "to ashlar predict by its options."
+        "to ashlar predict by its options.",
+        file="" if is_here else training.program,
     )

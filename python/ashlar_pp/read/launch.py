@@ -16,7 +16,7 @@ from .names import why_nothing_trains
 from .of_megatron import Lacking
 from .recording import HARMLESS, Recording, no_network, record
 from .run_file import Run, Unreadable, add_set, write
-from .script_lines import arguments_wanted, line_of, origin_of
+from .script_lines import arguments_wanted, folder_with, line_of, origin_of
 
 _ABOUT = """\
 Runs a launch script in bash, with everything that trains replaced by recorders, and
@@ -111,6 +111,9 @@ def run(asked: argparse.Namespace) -> int:
         flag = error.flag if isinstance(error, Unreadable) else ""
         line = line_of(flag, asked.command)
         print(f"error: {f'line {line}: ' if line else ''}{error}", file=sys.stderr)
+        file = error.file if isinstance(error, Unreadable) else ""
+        if place := folder_with(file, asked.command):
+            print(f"From {place} on it is there: start in it.", file=sys.stderr)
         if training and not asked.run_program and of_program.is_here(training):
             print(
                 f"--run-program runs {training.name} up to its training, and reads the "

@@ -97,7 +97,10 @@ def read_multimodal(values: dict[str, Any], run: Run) -> None:
             "model.py makes it on each other one, too, which is not counted there"
         )
     if "decoder-seq-length" not in values:
-        raise Unreadable("--decoder-seq-length, which says the decoder's tokens")
+        raise Unreadable(
+            "nothing says the decoder's tokens: --set decoder-seq-length=N does, or "
+            "--set model.decoder_seq_length=N in a file of FlagScale"
+        )
     length = values.pop("decoder-seq-length")
     towers = _towers(values)
     frozen = ["vision_tower"] if values.pop("freeze-ViT", None) else []

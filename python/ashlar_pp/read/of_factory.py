@@ -9,6 +9,7 @@ from typing import Any
 
 from .of_trainer import of_arguments
 from .run_file import Run, Unreadable
+from .values import found, read_file
 
 READS = "LLaMA-Factory"
 
@@ -47,6 +48,9 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     elif name is not None:
         raise Unreadable(f"{path}: dist_config.name {name} is not predicted")
     is_of_muon = _is_of_muon(tree, path)
+    stage = "dpo" if _is_of_pairs(tree, path) else "sft"
+    if stage == "dpo":
+        given["stage"] = stage
     passed = {*_READ, *_QUIET}
     given.update((key, value) for key, value in tree.items() if key not in passed)
     run = of_arguments(given, path.parent, {})
@@ -63,8 +67,24 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         if run.framework:
             raise Unreadable(f"{path}: muon beside DeepSpeed, which it is not made for")
         run.program["optimizer"] = "muon,repeated"
-    run.unknown.append("the command's stage, which the file leaves open: taken as sft")
+    run.unknown.append(
+        f"the command's stage, which the file leaves open: taken as {stage}"
+    )
     return run
+
+
+def _is_of_pairs(tree: Mapping[str, Any], path: pathlib.Path) -> bool:
+    """Whether samples are two answers: by a loss, or by the file that describes the
+    data, where it is here. DPO takes them, and so does a reward model."""
+    if any(key.startswith("pref_") for key in tree):
+        return True
+    name = str(tree.get("train_dataset"))
+    try:
+        described = read_file(found(name, path.parent)) if ".y" in name else {}
+    except Unreadable:
+        return False
+    sets = described.values() if isinstance(described, Mapping) else ()
+    return any(isinstance(s, Mapping) and s.get("converter") == "pair" for s in sets)
 
 
 def _is_of_muon(tree: Mapping[str, Any], path: pathlib.Path) -> bool:

@@ -48,6 +48,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     fields: dict[str, Any] = {}
     for name in _SECTIONS:
         fields.update(values.get(name) or {})
+    _round_width(fields)
     program = pathlib.PurePath(str(task.get("entrypoint") or "train_gpt.py")).name
     words = tuple(_words(fields))
     command = Command((program, *words), str(path.parent), {}, ())
@@ -76,6 +77,17 @@ def _train_of(tree: Mapping[str, Any], path: pathlib.Path) -> Mapping[str, Any]:
     for name in _SECTIONS if isinstance(own, Mapping) else ():
         made[name] = {**(made.get(name) or {}), **(own.get(name) or {})}
     return made
+
+
+def _round_width(fields: dict[str, Any]) -> None:
+    """Its own arguments of a gated layer's width (runner/auto_tuner/utils.py), which a
+    width that is said replaces."""
+    multiple = fields.pop("multiple_of", None)
+    factor = fields.pop("hidden_dim_multiplier", None) or 1
+    if fields.get("ffn_hidden_size") or not fields.get("swiglu") or not multiple:
+        return
+    width = int(int(4 * fields["hidden_size"] * 2 / 3) * factor)
+    fields["ffn_hidden_size"] = -(-width // multiple) * multiple
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:

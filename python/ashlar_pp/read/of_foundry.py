@@ -21,9 +21,15 @@ _QUIET = """
     fsdp_config.mixed_precision fsdp_config.activation_checkpointing_reentrant
     fsdp_config.state_dict model.no_bias model.resid model.emb model.attn_config.attn_p
     model.attn_config.rope model.use_auth model.pretrained model.max_seq_len
-    model.config_overrides.max model.attn_config.attn_impl expandable_segments precision
+    model.config_overrides. model.attn_config.attn_impl expandable_segments precision
     model.learned_pos model.attn_config.qk model.attn_config.clip
 """.split()
+_OVERRIDES = "model.config_overrides."
+# They change no parameters, and of them only attn_impl a step.
+_NO_SIZES = tuple(
+    _OVERRIDES + name
+    for name in ("max_seq_len", "attn_config.attn_", "use_cache", "init_")
+)
 _SHARDINGS = {
     "FULL_SHARD": "full",
     "SHARD_GRAD_OP": "gradients",
@@ -80,7 +86,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.program["precision"] = (
             "bf16" if "bf16" in precision else "fp16" if "fp16" in precision else "fp32"
         )
-    if v.word("model.attn_config.attn_impl") == "torch":
+    kernel = v.word("model.attn_config.attn_impl", _OVERRIDES + "attn_config.attn_impl")
+    if kernel == "torch":
         run.program["attention"] = "unfused"
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
@@ -91,8 +98,13 @@ def _model(v: Values, path: pathlib.Path, run: Run) -> str | Mapping[str, Any] |
     name = v.word("model.name")
     if name.startswith("hf_"):
         named = v.word("model.pretrained_model_name_or_path")
-        if v.section("model.config_overrides"):
-            raise Unreadable(f"{path}: model.config_overrides: give --model with them")
+        for key in v.all:
+            if key.startswith(_OVERRIDES) and not key.startswith(_NO_SIZES):
+                raise Unreadable(
+                    f"{path}: {key}: another model than its name says; --set "
+                    "model.config_overrides=null reads the file without, and --model "
+                    "of ashlar predict is a config.json with them"
+                )
         add_local_model(run, named, path.parent)
         return run.model
     if name != "mpt_causal_lm":

@@ -68,10 +68,10 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         run.layout["sharding"] = "none"
     elif strategy == "fsdp":
         kind = v.word("fsdp.sharding_strategy", default="FULL_SHARD")
-        run.is_in_node = kind in _IN_NODE
-        if {**_SHARDINGS, **_IN_NODE}.get(kind) is None or (
-            run.is_in_node and v.get("fsdp.hybrid_sharding_num_model_replicas")
-        ):
+        copies = v.number("fsdp.hybrid_sharding_num_model_replicas", default=0)
+        run.is_in_node = kind in _IN_NODE and not copies
+        run.copies = copies if kind in _IN_NODE else 0
+        if {**_SHARDINGS, **_IN_NODE}.get(kind) is None:
             raise Unreadable(
                 f"{path}: fsdp.sharding_strategy {kind}: say the ranks that share to "
                 "ashlar predict by --sharding full --shard-ranks N"
@@ -80,8 +80,6 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     else:
         raise Unreadable(f"{path}: distributed_strategy {strategy!r} is not known here")
     v.asked.update(("fsdp.wrapping_strategy", "fsdp.use_orig_params"))
-    # Read for HYBRID_SHARD alone (scripts/train.py).
-    v.asked.add("fsdp.hybrid_sharding_num_model_replicas")
     kept = v.get("activation_checkpointing")
     if kept in _RECOMPUTED:
         run.layout["recompute"] = _RECOMPUTED[kept]

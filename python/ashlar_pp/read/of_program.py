@@ -42,9 +42,11 @@ _LAUNCHERS = ("", "torchrun", "deepspeed", "accelerate")
 
 def is_here(training: Training) -> bool:
     """Whether it is a Python program in the folder that it is started in."""
-    at = pathlib.Path(training.command.folder, training.program)
-    is_python = training.launcher in _LAUNCHERS and at.suffix == ".py"
-    return is_python and not training.is_module and at.is_file()
+    name = training.program
+    if training.is_module:
+        name = name.replace(".", "/") + ".py"
+    at = pathlib.Path(training.command.folder, name)
+    return training.launcher in _LAUNCHERS and at.suffix == ".py" and at.is_file()
 
 
 def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
@@ -53,7 +55,8 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
     if not (training.is_module or is_here(training)):
         raise Unreadable(
             f"{training.program} is no Python program in {training.command.folder}: "
-            "it cannot be run up to its training"
+            "it cannot be run up to its training",
+            file=training.program,
         )
     if training.model and not _config(training).is_file():
         raise Unreadable(

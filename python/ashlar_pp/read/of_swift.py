@@ -128,6 +128,8 @@ def _read_preference(given: dict[str, Any]) -> None:
     generates = is_of_rewards(kind) or kind == "gkd"
     if generates:
         given.setdefault("max_completion_length", "512")
+    if kind == "grpo":
+        given.setdefault("beta", "0.04")
     for name in _BETWEEN_UPDATES if generates else ():
         given.pop(name, None)
 
@@ -307,6 +309,7 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     _read_packed_length(given)
     if "max_length" in given:
         values["seq-length"] = given.pop("max_length")
+    beta = given.get("beta")
     for name in ("beta", "loss_type", "rpo_alpha", "rlhf_type", "ref_model"):
         given.pop(name, None)
     for key, value in given.items():
@@ -327,7 +330,7 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     if is_of_pairs:
         double_batch(run)
     if kind:
-        add_preference(run, kind)
+        add_preference(run, kind, beta)
         if given.get("packing") == "true":
             run.unknown.append("packing: sequences of full length are taken as pairs")
     if values.get("attention-backend") is None:

@@ -183,7 +183,7 @@ def of_arguments(
         read_teacher(v, run, name, folder)
         v.asked.update((*OF_PREFERENCES, "stage"))
     elif kind:
-        add_preference(run, kind)
+        add_preference(run, kind, v.get("beta", "trl.beta"))
         v.asked.update((*OF_PREFERENCES, "stage"))
     refuse_unknown(v, run)
     refuse_own_words(v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,8 @@ _QUIET = """
 
 # Parts around a model of diffusion, which nothing else has.
 _OF_DIFFUSION = ("model.condition_model_path", "model.pretrained_vae_path")
+# Forks train language models of diffusion, whose sequences stand twice, once noisy.
+_OF_NOISE = re.compile(r"[._](noise|diffusion)_|_diffusion(_|$)")
 
 
 def is_recipe(tree: Mapping[str, Any]) -> bool:
@@ -48,6 +51,12 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     for key in _OF_DIFFUSION:
         if v.get(key):
             raise Unreadable(f"{path}: {key}: a model of diffusion, and no decoder")
+    noisy = next((key for key in v.all if _OF_NOISE.search(key)), "")
+    if noisy:
+        raise Unreadable(
+            f"{path}: {noisy}: a model of diffusion; describe the step to ashlar "
+            "predict by its options"
+        )
     if v.word("data.data_type") == "diffusion":
         raise Unreadable(f"{path}: data.data_type diffusion: no decoder trains")
     for key in ("train.lora", "model.lora", "model.lora_rank"):

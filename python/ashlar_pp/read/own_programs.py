@@ -14,11 +14,17 @@ from .values import MOST_BYTES, Values
 # Programs of their own say so which parts train, and what is recomputed.
 _PARTS = re.compile(r"(^|_)(un)?(freeze|frozen)(_|$)|(^|_)tune_|(^|_)trainable_")
 _BITS = re.compile(r"(^|_)(qlora|load_in_\w+|quantiz\w+|bits)$")
-# Words of programs that train embeddings, by a query and passages.
-_RETRIEVAL = re.compile(
-    r"^(train_group_size|inbatch_\w+|(in_batch_)?negatives?_\w+|"
-    r"(query|passage|key)_max_len(gth)?)$"
-)
+# Words of programs whose steps are none of a decoder, and what these are.
+_OTHER_STEPS = {
+    "a sample is a query with several passages": re.compile(
+        r"^(train_group_size|inbatch_\w+|(in_batch_)?negatives?_\w+|"
+        r"(query|passage|key)_max_len(gth)?)$"
+    ),
+    "it trains on images that it generates": re.compile(
+        r"(^|_)(cfg|guidance)_(weight|scale)$|(^|_)image_token_num(_|$)"
+    ),
+    "a model of diffusion trains": re.compile(r"(^|_)diffusion(_|$)|^noise_\w+"),
+}
 _AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|(?<!p)recompute")
 
 
@@ -29,12 +35,13 @@ def refuse_own_words(v: Values) -> None:
     for key in v.all:
         if key in v.asked:
             continue
-        if key in told and _RETRIEVAL.search(key):
-            raise Unreadable(
-                f"{key}: a sample is a query with several passages, by a program of "
-                "its own; describe the step to ashlar predict by its options",
-                flag=key,
-            )
+        for why, words in _OTHER_STEPS.items() if key in told else ():
+            if words.search(key):
+                raise Unreadable(
+                    f"{key}: {why}, by a program of its own; describe the step to "
+                    "ashlar predict by its options",
+                    flag=key,
+                )
         if key in told and _AGAIN.search(key):
             raise Unreadable(
                 f"{key}: recomputation by a name of the program's own; --set "

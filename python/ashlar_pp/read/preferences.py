@@ -16,6 +16,7 @@ from .values import Values
 _OF_PAIRS = ("dpo", "ipo", "cpo", "orpo", "simpo")
 _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
 _OF_REWARDS = ("grpo", "rloo")
+_BETAS = {"rloo": 0.05}  # where none is said (TRL's rloo_config.py)
 _KINDS = (*_OF_PAIRS, "kto", "bco", "gkd", *_OF_REWARDS)
 # A program that trains so by its name, as TRL's examples.
 _NAMES = re.compile(
@@ -90,13 +91,15 @@ def add_length(v: Values, run: Run) -> None:
     run.batch["sequence"] = v.number("max_prompt_length", "max_length") + answer
 
 
-def add_preference(run: Run, kind: str) -> None:
-    """Counts the sequences, and says what of the step is not in the run."""
+def add_preference(run: Run, kind: str, beta: Any = None) -> None:
+    """Counts the sequences, and says what of the step is not in the run. `beta` weighs
+    the distance from a reference."""
     if kind in _OF_REWARDS:
         run.notes.append(
             f"{kind}: one update, with prompts and answers of full length; no "
             "generation, no rewards, and no log-probabilities of other models"
         )
+        _hold_reference(run, _BETAS.get(kind, 0) if beta is None else beta)
         return
     if kind == "kto":
         if adds_reference(run, 3):
@@ -111,6 +114,18 @@ def add_preference(run: Run, kind: str) -> None:
     run.notes.append(f"{kind}: a sample is two sequences, of the two answers")
     if kind not in _ALONE:
         adds_reference(run, 1)
+
+
+def _hold_reference(run: Run, beta: Any) -> None:
+    """Its forward comes before the update, but its weights stay on the devices; beside
+    adapters they are the model's own. Without a distance from it there is none."""
+    if float(beta) == 0 or run.program.get("lora"):
+        return
+    if run.framework == "megatron":
+        run.unknown.append("the weights of the reference")
+        return
+    run.program["frozen_copy"] = True
+    run.notes.append(f"beta {beta}: the weights of the reference are held")
 
 
 def double_batch(run: Run) -> None:

@@ -16,11 +16,12 @@ FORMAT, VERSION = "ashlar-run", 1
 
 class Unreadable(Exception):
     """A run that is not read; the text says what is wrong, and what to do. `flag` is
-    the argument that it is about, without hyphens in front, where it is about one."""
+    the argument that it is about, without hyphens in front, where it is about one, and
+    `file` one that is not there."""
 
-    def __init__(self, text: str, flag: str = "") -> None:
+    def __init__(self, text: str, flag: str = "", file: str = "") -> None:
         super().__init__(text)
-        self.flag = flag
+        self.flag, self.file = flag, file
 
 
 @dataclass
@@ -34,7 +35,8 @@ class Run:
     decoder that these make. `counted` has the `parameters` and those `trained` of the
     module itself, to which the prediction must come. `unknown` may change the
     result, `not_read` changes nothing. `is_in_node`: data ranks share within a node,
-    whose devices `share_in_node` has still to say.
+    and `copies`: so many groups of them share; `share_in_node` has still to say how
+    many ranks that is.
     """
 
     model: str | Mapping[str, Any] | None = None
@@ -50,10 +52,21 @@ class Run:
     unknown: list[str] = field(default_factory=list)
     not_read: list[str] = field(default_factory=list)
     is_in_node: bool = False
+    copies: int = 0
 
     def share_in_node(self, nodes: int, devices: int) -> None:
-        """Says how many ranks share, where it is those of a node (HYBRID_SHARD of
-        PyTorch); 0: not known. Raises Unreadable where that is needed."""
+        """Says how many ranks share, where it is those of a node or of a copy
+        (HYBRID_SHARD of PyTorch); 0: not known. Raises Unreadable where that is
+        needed."""
+        if self.copies:
+            if not nodes or not devices or nodes * devices % self.copies:
+                raise Unreadable(
+                    f"{self.copies} copies of the state, and nothing says how many "
+                    "ranks they divide: give --cluster to python -m ashlar_pp.read "
+                    "recipe, or start the script by a launcher that says them"
+                )
+            self.layout["shard_ranks"] = nodes * devices // self.copies
+            self.copies = 0
         if not self.is_in_node:
             return
         if not nodes or (nodes > 1 and not devices):

@@ -22,6 +22,14 @@ def _lines(path: pathlib.Path) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
+def folder_with(file: str, words: Sequence[str]) -> str:
+    """The folder of the script, or one above it, from which the file is there; empty
+    where none is."""
+    path, _ = script_of(words)
+    places = path.resolve().parents if path and file else ()
+    return next((str(each) for each in places if (each / file).is_file()), "")
+
+
 def arguments_wanted(words: Sequence[str]) -> list[str]:
     """The lines that take an argument which the command does not give."""
     path, given = script_of(words)

@@ -120,9 +120,14 @@ def refuse_unknown(v: Values, run: Run) -> None:
     """Programs of their own have other names for adapters, and for what says that they
     train: `train_mode`."""
     is_off = v.get("base_model") is not None or v.word("finetuning_type") == "full"
-    for key in () if run.program.get("lora") or is_off else v.rest():
+    told = () if run.program.get("lora") or is_off else v.rest()
+    for key in told:
         is_named = key in ("lora_rank", "lora_dim", "lora_target", "lora_trainable")
         is_named = is_named or key.startswith("low_rank")
+        is_named = is_named or (key in ("rank", "r") and "alpha" in told)
+        is_named = is_named or (
+            "lora" in key.split("_") and str(v.all[key]).lower() == "true"
+        )
         is_kind = str(v.all[key]).lower() in ("lora", "qlora", "dora", "adalora")
         if (is_named and v.all[key] not in NO) or is_kind:
             raise Unreadable(

@@ -90,5 +90,7 @@ def _config_file(training: Training) -> pathlib.Path | None:
         if (is_named or is_loose) and path.suffix in _FILES:
             if path.is_file():
                 return path
-            raise Unreadable(f"{training.program} reads {path}, which is not there")
+            raise Unreadable(
+                f"{training.program} reads {path}, which is not there", file=word
+            )
     return None

@@ -35,7 +35,11 @@ def read_ranks(v: Values, run: Run) -> None:
     is_off = v.flag("disable_gradient_checkpointing")
     if is_on or (checkpoints is None and is_factory and not is_off):
         run.layout["recompute"] = "full"
-    elif checkpoints is None and not is_factory and v.get("reward_funcs", "use_peft"):
+    elif (
+        checkpoints is None
+        and not is_factory
+        and v.get("reward_funcs", "num_generations", "use_peft")
+    ):
         run.unknown.append("gradient_checkpointing: newer releases of TRL turn it on")
     kernel = v.word("attn_implementation", "flash_attn", default="")
     if v.flag("flash_attention", "use_flash_attn", "use_flash_attention"):

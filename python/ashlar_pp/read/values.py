@@ -34,7 +34,9 @@ def found(name: str, folder: pathlib.Path) -> pathlib.Path:
         path = place / name
         if path.is_file():
             return path
-    raise Unreadable(f"{name} is not there; it was looked for from {folder} on")
+    raise Unreadable(
+        f"{name} is not there; it was looked for from {folder} on", file=name
+    )
 
 
 def parsed(text: str, path: pathlib.Path) -> Any:

@@ -1,6 +1,8 @@
 """LLaMA-Factory, both versions."""
+import json
+from pathlib import Path
 
-from launch_reading import LLAMA
+from launch_reading import LLAMA, part, read
 
 WRITTEN = {
     "echo '{\"model_name_or_path\": \"a/b\", \"cutoff_len\": 2048, \"bf16\": true, \"per_device_train_batch_size\": 1}' > t.json\n"
@@ -47,6 +49,9 @@ RECIPES = [
      {"batch.sequence": 4096, "batch.micro_batch": 2, "batch.sequences": 32, "batch.micro_batches": None, "layout.sharding": "full",
       "layout.context": 2, "layout.recompute": "full", "program.precision": "bf16", "program.lora": "16",
       "program.frozen_weights": "4-bit,double"}),
+    ({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "pref_loss": "sigmoid"},
+     {"batch.micro_batch": 4, "program.frozen_forwards": 1, "unknown.0": "the command's stage, which the file leaves open: taken as dpo"}),
+    ({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "pref_loss": "orpo"}, {"batch.micro_batch": 4, "program.frozen_forwards": None}),
     ({"model": "a/b", "model_class": "llm", "enable_activation_checkpointing": False}, {"layout.recompute": None, "layout.sharding": "none"}),
     ({"model": "a/b", "model_class": "llm", "peft_config": {"name": "freeze", "freeze_trainable_layers": 4}}, {"program.train_only": "last=4"}),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "finetuning_type": "freeze",
@@ -60,3 +65,11 @@ RECIPES = [
     ({"model": "a/b", "model_class": "llm", "optim_config": {"name": "muon"}, "dist_config": {"name": "fsdp2"}},
      {"program.optimizer": "muon,repeated", "layout.sharding": "full"}),
 ]
+
+
+def check(folder):
+    """Data of two answers are DPO's."""
+    Path(folder, "pairs.yaml").write_text("own: {path: a/b, converter: pair}\n")
+    Path(folder, "v1.json").write_text(json.dumps({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "train_dataset": "pairs.yaml"}))
+    run, said = read("recipe", folder, ["v1.json"])
+    assert part(run, "batch.micro_batch") == 4, said

@@ -15,6 +15,10 @@ RECIPES = [
     ({"system": SYSTEM, "model": MODEL, "data": DATA},
      {"megatron.num-layers": "4", "megatron.use-distributed-optimizer": True, "megatron.bf16": True, "megatron.vocab-size": "1000",
       "megatron.moe-layer-freq": "[0]+[1]*3", "megatron.fp32-residual-ranks": "1 2", "megatron.add-qkv-bias": None, "megatron.log-interval": None, "megatron.data-path": None}),
+    # int(4 * 64 * 2 / 3) is 170; a width that is said replaces it.
+    ({"system": SYSTEM, "model": {**MODEL, "swiglu": True, "multiple_of": 64, "hidden_dim_multiplier": 1.3}, "data": DATA},
+     {"megatron.ffn-hidden-size": "256", "megatron.multiple-of": None, "unknown": None}),
+    ({"system": SYSTEM, "model": {**MODEL, "swiglu": True, "multiple_of": 64, "ffn_hidden_size": 128}, "data": DATA}, {"megatron.ffn-hidden-size": "128"}),
     ({"system": {**SYSTEM, "hetero": {"enable_hetero": True}}, "model": MODEL, "data": DATA}, "enable_hetero"),
     ({"experiment": {"task": {"type": "inference", "backend": "vllm"}}}, "task inference by vllm"),
     ({"experiment": {"task": TASK}, "defaults": ["_self_", {"train": "7b"}]}, "7b.yaml, which is not there"),

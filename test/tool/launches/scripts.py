@@ -1,6 +1,6 @@
 """What bash runs, and what it starts."""
 
-from launch_reading import GPT, of_script
+from launch_reading import GPT, LLAMA, of_script, read
 
 RECORDED = {
     "set -e\nsource /no/such/place/env.sh\n. ~/none/activate\ncd /no/such/folder\ntorchrun a.py x": ["a.py x"],
@@ -22,8 +22,13 @@ REFUSED = {
 
 
 def check(folder):
-    """The answer names what a script takes from a file that is not there."""
+    """The answer names what a script takes from a file that is not there, and where one would be."""
     run, said = of_script(folder, f"set -e\nDATA=`cat /no/such/file`\ntorchrun pretrain_gpt.py {GPT} --data-path $DATA")
     assert run is not None and run["unknown"] == ["the output of `cat /no/such/file`"], said
     run, said = of_script(folder, "set -e\ncat /no/such/file\ntorchrun pretrain_gpt.py")
     assert run is None and "No such file" in said, said
+    Path(folder, "a").mkdir()
+    Path(folder, "a", "ds.json").write_text("{}")
+    Path(folder, "a", "own.sh").write_text(f"torchrun own.py {LLAMA} --deepspeed ds.json\n")
+    run, said = read("launch", folder, ["--", "bash", "a/own.sh"])
+    assert run is None and "/a on it is there" in said, said

@@ -48,11 +48,12 @@ WRITTEN = {
         "layout.sharding": "full", "layout.recompute": None, "layout.offload_activations": "full"},
     "swift rlhf --rlhf_type orpo --model a/b --max_length 2048 --per_device_train_batch_size 2": {"batch.micro_batch": 4, "unknown": None},
     "swift rlhf --rlhf_type grpo --model a/b --max_length 2048 --reward_funcs a --per_device_train_batch_size 2": {
-        "batch.sequence": 2560, "batch.micro_batch": 2, "unknown": None},
+        "batch.sequence": 2560, "batch.micro_batch": 2, "program.frozen_copy": None, "unknown": None},
+    "swift rlhf --rlhf_type grpo --tuner_type full --model a/b --max_length 2048 --reward_funcs a": {"program.frozen_copy": True},
     "megatron rlhf --rlhf_type dpo --model a/b --max_length 2048 --global_batch_size 8 --micro_batch_size 1": {
         "batch.micro_batch": 2, "batch.sequences": 16, "unknown.0": "the forward of the reference, and its weights"},
     "megatron rlhf --rlhf_type grpo --model a/b --max_length 2048 --max_completion_length 1024 --global_batch_size 8 --num_generations 4 "
-    "--reward_funcs a --offload_optimizer true": {"batch.sequences": 8, "megatron.seq-length": "3072", "unknown": None},
+    "--reward_funcs a --offload_optimizer true": {"batch.sequences": 8, "megatron.seq-length": "3072", "unknown": ["the weights of the reference"]},
     "echo '{\"distributed_type\": \"FSDP\", \"num_processes\": 8}' > fsdp.json\n"
     "accelerate launch --config_file fsdp.json swift/cli/sft.py --model a/b --max_length 2048": {"layout.sharding": "full"},
     "swift sft --model org/none --deepspeed zero2 --max_length 2048 --gradient_accumulation_steps 4": {

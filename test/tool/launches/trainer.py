@@ -92,6 +92,10 @@ REFUSED = {
     f"torchrun own.py {LLAMA} --freeze_backbone True": "freeze_backbone: which parts train",
     f"torchrun own.py {LLAMA} --use_grad_checkpointing True": "use_grad_checkpointing: recomputation by a name",
     f"torchrun sft.py {LLAMA} --lora_rank 8": "adapters by a program of its own",
+    f"torchrun sft.py {LLAMA} --rank 8 --alpha 16": "rank: adapters by a program of its own",
+    f"torchrun sft.py {LLAMA} --include_expert_lora true": "include_expert_lora: adapters by a program of its own",
+    f"torchrun own.py {LLAMA} --image_token_num_per_image 576": "it trains on images that it generates",
+    f"torchrun own.py {LLAMA} --noise_range_low 0.1": "a model of diffusion trains",
     f"torchrun sft.py {LLAMA} --low_rank_training True": "low_rank_training: adapters by a program of its own",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
 }

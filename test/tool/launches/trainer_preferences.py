@@ -10,6 +10,13 @@ WRITTEN = {
         "batch.sequence": 1536, "batch.micro_batch": 2, "unknown": None},
     f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --reward_funcs accuracy": {
         "unknown.0": "gradient_checkpointing: newer releases of TRL turn it on"},
+    # The reference of rewards is held where the loss has a distance from it, and beside adapters it is the model.
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --beta 0.04": {
+        "program.frozen_copy": True, "program.frozen_forwards": None},
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --beta 0.0": {"program.frozen_copy": None},
+    f"torchrun grpo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024 --beta 0.04 --lora_r 8 "
+    "--lora_target_modules q_proj": {"program.frozen_copy": None, "program.lora": "8,q_proj"},
+    f"torchrun rloo.py {LLAMA} --num_generations 8 --max_prompt_length 512 --max_completion_length 1024": {"program.frozen_copy": True},
     f"torchrun kto.py {LLAMA}": {"batch.micro_batch": 2, "program.frozen_forwards": 3, "program.frozen_copy": True, "unknown": None},
     f"torchrun dpo.py {LLAMA} --deepspeed '" + '{"zero_optimization": {"stage": 3}}' + "'": {
         "deepspeed.train_micro_batch_size_per_gpu": 4, "deepspeed.gradient_accumulation_steps": 4, "program.frozen_forwards": 1},

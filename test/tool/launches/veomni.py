@@ -9,6 +9,8 @@ WRITTEN = {
 RECIPES = [
     ({"model": {"model_path": "a/b"}, "data": {"data_type": "diffusion"}, "train": {}}, "no decoder trains"),
     ({"model": {"model_path": "a/b", "pretrained_vae_path": "c"}, "data": {}, "train": {}}, "a model of diffusion"),
+    ({"model": {"model_path": "a/b"}, "data": {"noise_range_low": 0.1}, "train": {"global_batch_size": 8}}, "data.noise_range_low: a model of diffusion"),
+    ({"model": {"model_path": "a/b"}, "data": {}, "train": {"global_batch_size": 8, "block_diffusion_mode": True}}, "a model of diffusion"),
     ({"model": {"model_path": "a/b", "lora_rank": 16}, "data": {}, "train": {}}, "model.lora_rank: say its adapters"),
     ({"model": {"model_path": "a/b"}, "data": {"max_seq_len": 2048}, "train": {"micro_batch_size": 1, "global_batch_size": 8,
       "accelerator": {"ulysses_size": 2, "ep_size": 4, "fsdp_config": {"fsdp_mode": "fsdp2"}}}},
