@@ -8,6 +8,7 @@ from . import (
     automodel_run,
     of_colossalai,
     of_ds_chat,
+    of_maxtext,
     of_megatron,
     of_nanotron,
     of_olmo_core,
@@ -28,6 +29,7 @@ from .run_file import Run, Unreadable
 # In the order in which they are asked.
 READERS: tuple[LaunchReader, ...] = (
     of_colossalai,
+    of_maxtext,
     of_torchtitan,
     of_olmo_core,
     tune_run,

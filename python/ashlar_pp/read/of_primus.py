@@ -1,4 +1,5 @@
-"""Configurations of Primus over Megatron-LM, a YAML in its repository."""
+"""Configurations of Primus over Megatron-LM, torchtitan or MaxText, a YAML in its
+repository."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from . import primus_hybrid
+from . import of_maxtext, primus_hybrid
 from .of_megatron import of_fields
 from .of_torchtitan import of_job
 from .run_file import Run, Unreadable
@@ -42,7 +43,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
         )
     trainer = tree["modules"]["pre_trainer"]
     framework = str(trainer.get("framework", "megatron"))
-    if framework not in ("megatron", "torchtitan"):
+    if framework not in ("megatron", "torchtitan", "maxtext"):
         raise Unreadable(f"{path}: framework {framework} of Primus is not read here")
     fields: dict[str, Any] = {}
     for kind, key in (("modules", "config"), ("models", "model")):
@@ -52,6 +53,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     if framework == "torchtitan":
         job = of_job({k: v for k, v in fields.items() if k != "primus_turbo"})
         return Run(framework="torchtitan", arguments=job)
+    if framework == "maxtext":
+        return _of_maxtext(fields, path)
     run = Run()
     quiet = () if fields.get("retro_add_retriever") else _OF_OTHERS
     plain = {
@@ -72,6 +75,23 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     multiple *= int(values.get("tensor_model_parallel_size") or 1)
     words = -(-words // multiple) * multiple
     run.model = {"architecture": {**made, "vocabulary": words}}
+    return run
+
+
+def _of_maxtext(fields: Mapping[str, Any], path: pathlib.Path) -> Run:
+    """Its values in the place of a file beside MaxText's own, where these are there."""
+    if fields.get("override_model"):
+        raise Unreadable(f"{path}: override_model: another model than MaxText's")
+    places = [
+        folder / "third_party" / "maxtext" / "src" / name / "configs"
+        for folder in path.resolve().parents
+        for name in ("maxtext", "MaxText")
+    ]
+    place = next((one / path.name for one in places if one.is_dir()), path)
+    values = {key: _evaluated(value) for key, value in fields.items()}
+    run = of_maxtext.of_fields(values, {}, place)
+    if run.program.get("attention") == "cudnn":
+        del run.program["attention"]  # on AMD, Transformer Engine has other kernels
     return run
 
 
