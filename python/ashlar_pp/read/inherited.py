@@ -26,7 +26,7 @@ def inherited(tree: Mapping[str, Any], path: pathlib.Path) -> dict[str, Any]:
 
     Raises Unreadable.
     """
-    return _resolved(_joined(tree, path, _MOST_FILES), path)
+    return resolved(_joined(tree, path, _MOST_FILES), path)
 
 
 def _joined(tree: Mapping[str, Any], path: pathlib.Path, left: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _has_references(tree: Any) -> bool:
     return isinstance(tree, str) and "${" in tree
 
 
-def _resolved(tree: dict[str, Any], path: pathlib.Path) -> dict[str, Any]:
+def resolved(tree: dict[str, Any], path: pathlib.Path) -> dict[str, Any]:
     if not _has_references(tree):
         return tree
     try:

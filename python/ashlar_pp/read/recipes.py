@@ -24,6 +24,7 @@ from . import (
     of_olmo,
     of_oumi,
     of_primus,
+    of_roll,
     of_torchtitan,
     of_torchtune,
     of_trainer,
@@ -40,6 +41,7 @@ from .run_file import Run, Unreadable
 READERS: tuple[RecipeReader, ...] = (
     of_nanotron,
     of_verl,
+    of_roll,
     of_primus,
     of_torchtune,
     of_neox,
