@@ -35,6 +35,13 @@ ANSWERED = frozenset(
 )
 SILENT = frozenset({"sleep", "wait", "clear", "reset"})
 MOST_RECORDS = 400
+# Options of `uv run` with a word behind.
+_UV_WITH_VALUES = frozenset(
+    "--extra --no-extra --group --no-group --only-group --env-file --with --package "
+    "--with-editable --with-requirements --python -p --index --default-index "
+    "--index-url -i --extra-index-url --find-links -f --directory --project "
+    "--config-file --cache-dir --link-mode --index-strategy --prerelease".split()
+)
 
 _PYTHON = re.compile(r"python[0-9.]*$")
 
@@ -101,10 +108,21 @@ def run_within(words: list[str], inner: list[str]) -> None:
         os.execvp("bash", ["bash", *inner])
 
 
+def without_options(words: list[str]) -> list[str]:
+    """What `uv run` starts: names of extras and the like are no commands."""
+    while words and words[0].startswith("-") and words[0] not in ("-m", "--module"):
+        words = words[2:] if words[0] in _UV_WITH_VALUES else words[1:]
+    return words
+
+
 def wrap(words: list[str]) -> None:
     if os.path.basename(words[0]) == "gantry" and "--" in words[:-1]:
         # Ai2's jobs: only what stands behind -- is the job's own command.
         return run_within(words, words[words.index("--") + 1 :])
+    if os.path.basename(words[0]) == "uv" and words[1:2] == ["run"]:
+        words = [words[0], *without_options(words[2:])]
+        if words[1:2] in (["-m"], ["--module"]):
+            return run_within(words, ["python", "-m", *words[2:]])
     for at, word in enumerate(words[1:], 1):
         if os.path.basename(words[0]) == "env" and re.match(r"\w+=", word):
             variable, _, value = word.partition("=")
