@@ -7,6 +7,7 @@ from .values import alternatives
 _SECTIONS = r"""
     (checkpointing|logger|data|data_plane|env|eval|cluster|grpo|dpo|sft|rm|ppo)\..+
     (loss_fn|value_loss_fn|async_rl|reward_penalties|generation|tokenizer|value)\..+
+    (distillation|teacher|on_policy_distillation)\..+
 """
 _POLICY = r"""
     (tokenizer|generation|scheduler|router_replay|draft|reward_model_cfg)(\..+)?

@@ -23,8 +23,8 @@ from .values import Values, packed
 READS = "NeMo RL"
 
 _D, _M = "policy.dtensor_cfg.", "policy.megatron_cfg."
-_KINDS = ("ppo", "grpo", "dpo", "rm", "sft")
-_TEACHERS = ("distillation", "on_policy_distillation", "teacher", "teachers")
+_KINDS = ("ppo", "grpo", "dpo", "rm", "sft", "distillation")
+_TEACHERS = ("on_policy_distillation", "teacher", "teachers")
 _SECTIONS = {
     *_KINDS,
     *_TEACHERS,
@@ -53,11 +53,7 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     """Raises Unreadable."""
     whole = inherited(tree, path)
     kind = next((each for each in _KINDS if whole.get(each)), "")
-    for key in _TEACHERS:
-        if whole.get(key):
-            raise Unreadable(
-                f"{path}: {key}: a teacher runs beside the model that trains", flag=key
-            )
+    _refuse_teachers(whole, kind, path)
     if not kind or not isinstance(whole.get("policy"), Mapping):
         raise Unreadable(f"{path}: it says no policy and no way to train one")
     v = Values(whole, str(path))
@@ -86,6 +82,20 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run.not_read = [key for key in rest if is_silent(key)]
     run.unknown.extend(key for key in rest if not is_silent(key))
     return run
+
+
+def _refuse_teachers(whole: Mapping[str, Any], kind: str, path: pathlib.Path) -> None:
+    """One teacher runs before the update, and is on the host then; logits of several
+    are held during it (algorithms/distillation.py, xtoken_off_policy_distillation.py).
+    """
+    told = whole.get("on_policy_distillation") or {}
+    apart = (told.get("non_colocated_teachers") or {}).get("enabled")
+    key = "teachers" if whole.get("teachers") else "teacher"
+    if apart or whole.get("teachers") or (kind != "distillation" and whole.get(key)):
+        key = "on_policy_distillation" if apart else key
+        raise Unreadable(
+            f"{path}: {key}: a teacher runs beside the model that trains", flag=key
+        )
 
 
 def _read_batch(v: Values, run: Run) -> None:
@@ -122,10 +132,10 @@ def _training_devices(v: Values) -> tuple[int, int]:
 
 
 def _add_kind(kind: str, run: Run) -> None:
-    if kind in ("grpo", "ppo"):
+    if kind in ("grpo", "ppo", "distillation"):
         run.notes.append(
             "NeMo RL: one update of its policy, with prompts and answers of full "
-            "length; no generation, and no log-probabilities of other models"
+            "length; no generation, and no forwards of other models"
         )
         return
     run.notes.append("all sequences are taken to be of full length")

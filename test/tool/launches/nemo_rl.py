@@ -36,7 +36,13 @@ RECIPES = [
       "frozen weights beside adapters are in 32 bits", "policy.is_vlm: what images add", "policy.hf_config_overrides.num_hidden_layers",
       "policy.dtensor_cfg.automodel_kwargs.use_liger_kernel"]}),
     ({"grpo": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True}, "optimizer": {"name": "torch.optim.SGD"}}}, "only Adam's state"),
-    ({"distillation": {"seed": 1}, "policy": POLICY}, "a teacher runs beside"),
+    ({"distillation": {"seed": 1}, "teacher": {"model_name": "c/d"}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True}}},
+     {"batch.sequences": 128, "batch.micro_batch": 2, "program.teacher": None, "unknown": None,
+      "notes.2": "NeMo RL: one update of its policy, with prompts and answers of full length; no generation, and no forwards of other models"}),
+    ({"distillation": {"seed": 1}, "teachers": [{"model_name": "c/d"}], "policy": POLICY}, "teachers: a teacher runs beside"),
+    ({"sft": {"seed": 1}, "teacher": {"model_name": "c/d"}, "policy": POLICY}, "teacher: a teacher runs beside"),
+    ({"grpo": {"seed": 1}, "on_policy_distillation": {"non_colocated_teachers": {"enabled": True}}, "policy": POLICY},
+     "on_policy_distillation: a teacher runs beside"),
     ({"sft": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": False}}}, "one of megatron_cfg and dtensor_cfg"),
 ]
 

@@ -1,5 +1,7 @@
 """What bash runs, and what it starts."""
 
+from pathlib import Path
+
 from launch_reading import GPT, LLAMA, of_script, read
 
 RECORDED = {
