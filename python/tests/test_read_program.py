@@ -149,7 +149,7 @@ def test_a_loop_over_deepspeed(tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--way loop", "it trains by a loop of its own"),
+        ("--way loop", "it ended, and no optimizer stepped after its backwards"),
         ("--way none", "it ended, and had started no training"),
         ("--where", "its arguments: unrecognized arguments: --where"),
         ("--thin 8 --places nowhere", f"own_words.py:{ADAPTED}: "),

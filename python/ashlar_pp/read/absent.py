@@ -73,6 +73,13 @@ class Absent:
     def __fspath__(self) -> str:
         return "absent"
 
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """What PyTorch makes of it has no value, either."""
+        return Absent()
+
     def _same(self, *words: Any) -> Any:
         return Absent()
 
@@ -83,6 +90,11 @@ class Absent:
         return False
 
     __lt__ = __gt__ = __le__ = __ge__ = _is_less
+
+
+def is_absent(value: Any) -> bool:
+    """Whether it stands for something that is not here."""
+    return issubclass(type(value), Absent)
 
 
 def _unpacked() -> int:
@@ -118,7 +130,17 @@ class AbsentTokenizer(Absent):
     add_tokens = add_special_tokens
 
     def __call__(self, *words: Any, **named: Any) -> Any:
-        return Absent()
+        """One text that is filled up to a length has it, whatever it says."""
+        length = named.get("max_length") or self.model_max_length
+        fills = named.get("padding") == "max_length" and named.get("truncation")
+        given = words[0] if words else named.get("text")
+        is_one = isinstance(given, str) or type(given) is Absent
+        if not (fills and is_one and named.get("return_tensors") == "pt"):
+            return Absent()
+        torch = importlib.import_module("torch")
+        ones = torch.ones(1, int(length), dtype=torch.long)
+        encoded = importlib.import_module("transformers").BatchEncoding
+        return encoded({"input_ids": ones, "attention_mask": ones})
 
 
 class _Name(Absent):
@@ -162,7 +184,8 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         given: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.folder = folder.resolve()
-        self.own = {self.folder, code.resolve()}  # where files that ask are
+        # Where files that ask are: a program may start in the folder above its own.
+        self.own = {self.folder, code.resolve(), pathlib.Path.cwd().resolve()}
         self.names = names
         self.given = given
 

@@ -6,13 +6,14 @@ import builtins
 import importlib
 import io
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .absent import Absent
 
 # Columns of data that are not of text: with them, trainers expect other models.
 _OF_OTHERS_THAN_TEXT = ("image", "images", "video", "videos", "audio", "audios")
+_SAMPLES = 100_000  # so many that steps of large batches have theirs
 # Empty files; others are an empty list of JSON.
 _OF_LINES = {".json": "[]", ".jsonl": "", ".txt": "", ".csv": "", ".tsv": ""}
 
@@ -60,7 +61,13 @@ def load_no_data(missing: list[str]) -> None:
             return Data()
 
         def __getitem__(self, key: Any) -> Any:
-            return Data()
+            return Absent() if isinstance(key, int) else Data()
+
+        def __len__(self) -> int:
+            return _SAMPLES
+
+        def __iter__(self) -> Iterator[Any]:
+            return (Absent() for _ in range(_SAMPLES))
 
         def __contains__(self, key: Any) -> bool:
             return key not in _OF_OTHERS_THAN_TEXT

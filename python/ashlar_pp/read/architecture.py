@@ -61,7 +61,7 @@ def architecture_of(
     if layers.counts.adapters:
         raise Inexpressible("it has adapters")
     hidden = _hidden_of(layers.layers)
-    head = _head_of(layers.beside, 0 if encoder else tokens, hidden)
+    head = _head_of(model, layers.beside, 0 if encoder else tokens, hidden)
     tokens = head.rows
     for front in fronts:
         towers += towers_of(model, front, _layer_of)
@@ -179,31 +179,39 @@ def _hidden_of(layers: list[Part]) -> int:
     return sizes.pop()
 
 
-def _head_of(beside: Part, tokens: int, hidden: int) -> Product:
+def _head_of(model: nn.Module, beside: Part, tokens: int, hidden: int) -> Product:
     if not beside.weights:
         raise Inexpressible("it has no head that gives logits")
     head = max(beside.weights, key=lambda one: one.columns)
-    if head.columns <= hidden or head.copies != 1:
+    if head.columns <= hidden:  # characters are fewer than a token's numbers
+        fits = [one for one in beside.weights if _tables_of(model, one, 0)]
+        head = fits[-1] if fits else head
+    if (head.columns <= hidden and not _tables_of(model, head, 0)) or head.copies != 1:
         raise Inexpressible("it has no head that gives logits of words")
     if tokens and head.rows != tokens:
         raise Inexpressible("its head sees other tokens than its layers")
     return head
 
 
-def _table_of(model: nn.Module, head: Product) -> tuple[int, bool]:
-    """The size of the embedding, and whether it is the head's matrix."""
-    tables = {
+def _tables_of(model: nn.Module, head: Product, more: int) -> list[nn.Parameter]:
+    """Embeddings of as many words as the head gives logits, or some more."""
+    tables: dict[int, Any] = {
         id(module.weight): module.weight
         for module in model.modules()
         if isinstance(module, nn.Embedding)
-        and 0 <= module.weight.shape[0] - head.columns <= MOST_WORDS_MORE
+        and 0 <= module.weight.shape[0] - head.columns <= more
         and module.weight.shape[1] == head.inner
     }
+    return list(tables.values())
+
+
+def _table_of(model: nn.Module, head: Product) -> tuple[int, bool]:
+    """The size of the embedding, and whether it is the head's matrix."""
+    tables = _tables_of(model, head, 0) or _tables_of(model, head, MOST_WORDS_MORE)
     if len(tables) != 1:
         raise Inexpressible("its embedding is not one table of as many words as logits")
-    (table,) = tables.values()
     matrix = dict(model.named_parameters(remove_duplicate=False))[head.parameter]
-    return head.columns * head.inner, matrix is table
+    return head.columns * head.inner, matrix is tables[0]
 
 
 def _take_projections(rest: list[Product], hidden: int, width: int) -> None:

@@ -16,6 +16,9 @@ from typing import Any
 import torch
 
 from .absent import Absent
+from .absent_arrays import Arrays
+from .held_loops import Loops
+from .made_loops import record_of
 from .made_objects import (
     arguments_of,
     model_of,
@@ -23,6 +26,7 @@ from .made_objects import (
     own_values,
     plain,
 )
+from .walked import Unreadable
 
 # Engines that share the state are another reader's: the Trainer does not start them.
 _SHARING = ("deepspeed", "fsdp", "fsdp_config")
@@ -39,6 +43,8 @@ class Held:
         self._sharing: dict[str, Any] = {}
         self._parsed: list[Any] = []
         self._given: list[Any] = []  # to accelerate
+        self.arrays = Arrays(self.missing)
+        self.loops = Loops(self.end, self._of_loop)
 
     def end(self, made: dict[str, Any]) -> None:
         """Writes the record and ends the process, whatever the program catches."""
@@ -55,11 +61,19 @@ class Held:
         self._hold_accelerate()
         self._hold_deepspeed()
         self._hold_arguments()
-        for place in (torch.Tensor, torch.autograd):
-            setattr(place, "backward", self._stop)  # noqa: B010
+        self.loops.hold()
 
-    def _stop(self, *words: Any, **named: Any) -> None:
-        self.end({"error": "it trains by a loop of its own"})
+    def _of_loop(self, module: torch.nn.Module, made: dict[str, Any]) -> dict[str, Any]:
+        own = own_values(self._parsed)
+        model = model_of(module, self.loaded)
+        record = record_of(module, made, self.loops.wrappers, own, model)
+        if doubt := self.arrays.doubt():
+            raise Unreadable(
+                f"it looks for {doubt}, in a folder whose data are not here: give the "
+                "folder, where a short file of tokens is enough"
+            )
+        record["given"] = {"optim": _optimizer(made["optimizer"])}
+        return record
 
     def _hold_trainer(self) -> None:
         transformers = importlib.import_module("transformers")
@@ -116,7 +130,6 @@ class Held:
             return words[0] if len(words) == 1 else words
 
         accelerate.Accelerator.prepare = prepare
-        accelerate.Accelerator.backward = self._stop
 
     def _hold_deepspeed(self) -> None:
         """Where it is installed; else the package's stand-in has `initialize`."""
@@ -226,6 +239,12 @@ _NAMES = {
 }
 
 
+# Whose classes have the state that their names tell.
+_PUBLISHED = ("torch", "bitsandbytes", "apex", "deepspeed", "transformers")
+
+
 def _optimizer(optimizer: Any) -> str:
-    name = type(optimizer).__name__
-    return _NAMES.get(name, name)
+    kind = type(optimizer)
+    if kind.__module__.partition(".")[0] not in _PUBLISHED:
+        return f"{kind.__module__}.{kind.__name__}"
+    return _NAMES.get(kind.__name__, kind.__name__)

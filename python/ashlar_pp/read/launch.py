@@ -89,7 +89,9 @@ def run(asked: argparse.Namespace) -> int:
             devices=asked.devices,
             seconds=asked.timeout,
         )
-        training = with_words(chosen(recording, asked.choose, asked.command), asked.set)
+        training = with_words(
+            chosen(recording, asked.choose, asked.command, asked.run_program), asked.set
+        )
         training = without_words(training, asked.ignore)
         training = dataclasses.replace(training, model=asked.model)
         if asked.run_program:
@@ -177,8 +179,14 @@ def _cut_words(recording: Recording) -> str:
     )
 
 
-def chosen(recording: Recording, number: int | None, command: list[str]) -> Training:
-    """The training that the command started, or the one with this number, from 1.
+def chosen(
+    recording: Recording,
+    number: int | None,
+    command: list[str],
+    runs_program: bool = False,
+) -> Training:
+    """The training that the command started, or the one with this number, from 1. A
+    program that runs needs no words.
 
     Raises Unreadable where there is none, or where several differ.
     """
@@ -187,7 +195,11 @@ def chosen(recording: Recording, number: int | None, command: list[str]) -> Trai
             f"the script runs {cut} as a command: the end of a line, or a remark, cuts "
             "the command before it"
         )
-    started = [one for one in trainings_of(recording.commands) if one.arguments]
+    started = [
+        one
+        for one in trainings_of(recording.commands)
+        if one.arguments or (runs_program and of_program.is_here(one))
+    ]
     idle = {one.program: why_nothing_trains(one.name) for one in started}
     trainings = [one for one in started if not idle[one.program]]
     if not trainings and started:

@@ -110,8 +110,9 @@ class Layers:
 def layers_of(model: nn.Module, walked: Walk) -> Layers:
     """Divides what a walk found among the layers of the model.
 
-    Layers are the children of the outermost lists of modules; of stages, whose own
-    lists have modules of one class with attention or convolutions, those inside.
+    Layers are the children of the outermost lists of modules, or where there is none,
+    of a sequence; of stages, whose own lists have modules of one class with attention
+    or convolutions, those inside.
     """
     names = _names_of_layers(model, walked)
     owner = _Owner(names)
@@ -219,7 +220,28 @@ def _names_of_layers(model: nn.Module, walked: Walk) -> list[str]:
                 found.extend(ran)
 
     visit("", model)
+    if not found:
+        found = _in_sequences(model, walked)
     return sorted(set(found), key=found.index)
+
+
+def _in_sequences(model: nn.Module, walked: Walk) -> list[str]:
+    """Of a model without lists, members of sequences, or of tables by name, that are of
+    one class and attend."""
+    deep = [
+        event.module
+        for event in _with_attention(walked.events)
+        if isinstance(event, Attention)
+    ]
+    for name, module in model.named_modules():
+        inside = [f"{name}.{at}".lstrip(".") for at, _ in module.named_children()]
+        is_listed = isinstance(module, nn.Sequential | nn.ModuleDict)
+        if is_listed and len({type(one) for one in module.children()}) == 1:
+            if all(
+                any(d == at or d.startswith(f"{at}.") for d in deep) for at in inside
+            ):
+                return inside
+    return []
 
 
 def _with_attention(events: list[Event]) -> list[Event]:

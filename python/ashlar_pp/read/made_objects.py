@@ -26,7 +26,9 @@ def model_of(model: Any, loaded: Mapping[int, dict[str, Any]]) -> dict[str, Any]
     trained = {name: each for name, each in named.items() if each.requires_grad}
     adapters = getattr(model, "peft_config", None) or {}
     return {
-        "config": base.config.to_dict() if hasattr(base, "config") else None,
+        "config": base.config.to_dict()
+        if hasattr(getattr(base, "config", None), "to_dict")
+        else None,
         "class": type(base).__name__,
         "sizes": {name: each.numel() for name, each in named.items()},
         "formats": {name: format_of(each) for name, each in named.items()},

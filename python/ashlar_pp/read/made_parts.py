@@ -34,17 +34,21 @@ class Parts:
     """What trains of a model that a program made.
 
     Adapters and packed weights go into `given`, the Trainer's words; `finish` adds to a
-    run what no such word says. Raises Unreadable for kinds that are not counted.
+    run what no such word says. The architecture of a module that `is_walked` has the
+    frozen parts itself. Raises Unreadable for kinds that are not counted.
     """
 
-    def __init__(self, model: Mapping[str, Any], given: dict[str, Any]) -> None:
+    def __init__(
+        self, model: Mapping[str, Any], given: dict[str, Any], is_walked: bool = False
+    ) -> None:
         self.sizes: Mapping[str, int] = model["sizes"]
         self.formats: Mapping[str, str] = model["formats"]
         # Releases of peft before 0.7 leave a table trainable that a copy stands for.
         self.trains = {n for n in model["trains"] if ".original_module." not in n}
         self.left = self._sum(set(model["trains"]) - self.trains)
         self.adapters: Mapping[str, Any] = model["adapters"]
-        if model["config"] is None:
+        self.tells_frozen = is_walked
+        if model["config"] is None and not is_walked:
             raise Unreadable(f"{model['class']} has no configuration of transformers")
         if len(self.adapters) > 1:
             raise Unreadable(f"several adapters at once: {', '.join(self.adapters)}")
@@ -74,7 +78,7 @@ class Parts:
             )
         if self.adapters:
             self._finish_adapted(run)
-        elif len(self.trains) < len(self.sizes):
+        elif len(self.trains) < len(self.sizes) and not self.tells_frozen:
             run.program["train_only"] = self._words()
 
     def _sum(self, names: set[str]) -> int:

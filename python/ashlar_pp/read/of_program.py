@@ -14,6 +14,7 @@ from typing import Any
 
 from .flags import words_by_name
 from .launchers import Training
+from .loop_words import finish, words_of
 from .made_parts import Parts
 from .of_trainer import LENGTHS, of_arguments
 from .recording import no_network
@@ -65,6 +66,9 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
         )
     ranks = (training.nodes or nodes) * (training.devices or devices)
     record = _record(training, ranks, training.devices or devices, seconds)
+    if "loop" in record and not training.devices and training.launcher == "":
+        # A program that plain Python starts may find no rank in its environment.
+        record = _record(training, 0, devices, seconds)
     if "error" in record:
         raise Unreadable(
             f"{training.program} did not come to its training: {record['error']}"
@@ -90,12 +94,13 @@ def _record(
         "MASTER_ADDR": "localhost",
         "MASTER_PORT": 29500,
     }
+    told = {name: str(value) for name, value in rank.items()} if ranks else {}
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in rank},
         "CUDA_VISIBLE_DEVICES": "",  # programs count what a script sets
         **training.command.environment,
         **_OFFLINE,
-        **{name: str(value) for name, value in rank.items()},
+        **told,
         "PATH": os.environ.get("PATH", ""),
         "PYTHONPATH": os.pathsep.join(
             [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -141,6 +146,9 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
     words = words_by_name(training.arguments)
     own = {**words, **record["own"]}
     given: dict[str, Any] = dict(record["given"])
+    loop = record.get("loop")
+    if loop:
+        given.update(words_of(loop))
     length = next((name for name in LENGTHS if own.get(name) is not None), "")
     if not any(name in given for name in LENGTHS) and length:
         given[length] = own[length]
@@ -157,12 +165,14 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
                 given.setdefault(name, own[name])
     elif record["has_second"]:
         raise Unreadable(f"{by[0]} runs a second model beside the first")
-    parts = Parts(model, given)
+    parts = Parts(model, given, "architecture" in record)
     run = of_arguments(
         given, pathlib.Path(training.command.folder), accelerate_of(training)
     )
-    run.model = model["config"]
+    run.model = record.get("architecture") or model["config"]
     parts.finish(run)
+    if loop:
+        finish(run, loop, set(model["formats"].values()), given["optim"])
     run.not_read.extend(key for key in words if key not in given)
     run.notes.append(
         f"{training.program} was run up to its first training, by {by[0]}; "
@@ -177,7 +187,9 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
         )
     if length and length in given:
         run.notes.append(f"the length of a sequence is {length} of the program")
-    if not training.devices:
+    if loop and not training.devices:
+        run.notes.append(f"{training.program} trains on {loop['ranks']} ranks")
+    elif not training.devices:
         run.notes.append(
             f"{training.program} was told of {ranks} ranks, which nothing says: "
             "--nodes and --devices do"

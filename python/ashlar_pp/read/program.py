@@ -14,12 +14,15 @@ import traceback
 from .absent import Packages
 from .absent_data import load_no_data, open_absent_data
 from .absent_weights import Weights
+from .held_fabric import Fabric
 from .held_training import Held
 from .told_devices import tell
 
 
 def _where(error: BaseException, folder: pathlib.Path) -> str:
     """The program's own line, and the error."""
+    if isinstance(error, SystemExit) and isinstance(error.__context__, Exception):
+        error = error.__context__  # that the program caught, and ended by
     at = ""
     for frame in traceback.extract_tb(error.__traceback__):
         path = pathlib.Path(frame.filename).resolve()
@@ -48,9 +51,11 @@ def main() -> None:
     held = Held(given.record)
     tell(given.devices, given.ranks)
     held.hold()
+    Fabric(held.loops.wrappers, given.devices, held.loops.refuse).hold()
     Weights(given.model, held.missing, held.loaded).leave_out()
     load_no_data(held.missing)
     open_absent_data(given.words, held.missing)
+    held.arrays.leave_out()
     sys.meta_path.append(
         Packages(
             folder,
@@ -64,7 +69,10 @@ def main() -> None:
             runpy.run_module(given.program, run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(given.program, run_name="__main__")
+        held.loops.finish()
     except BaseException as error:  # anything, also what ends a program
+        if isinstance(error, SystemExit):
+            held.loops.finish()
         held.end({"error": _where(error, folder)})
     held.end({"error": "it ended, and had started no training"})
 

@@ -53,6 +53,18 @@ def _tell_of_devices(devices: int) -> None:
         answers[name] = None
     for name, value in answers.items():
         setattr(torch.cuda, name, _answer(value))
+    if accelerator := getattr(torch, "accelerator", None):
+        told = {
+            "is_available": True,
+            "device_count": devices,
+            "current_accelerator": torch.device("cuda"),
+            "current_device_index": 0,
+            "set_device_index": None,
+            "set_device_idx": None,
+            "synchronize": None,
+        }
+        for name, value in told.items():
+            vars(accelerator)[name] = _answer(value)
 
 
 def _answer(value: Any) -> Any:
@@ -70,9 +82,15 @@ def _tell_of_ranks(ranks: int) -> None:
     real = torch.distributed.init_process_group
 
     def begin(*words: Any, **named: Any) -> None:
+        said = int(named.get("world_size") or -1)
+        count = ranks or (said if said > 0 else 1)
         if not torch.distributed.is_initialized():
-            real("fake", store=fake.FakeStore(), rank=0, world_size=ranks)
+            real("fake", store=fake.FakeStore(), rank=0, world_size=count)
 
+    def spawn(function: Any, args: Any = (), *words: Any, **named: Any) -> None:
+        function(0, *args)
+
+    vars(torch.multiprocessing)["spawn"] = spawn
     for place in (torch.distributed, torch.distributed.distributed_c10d):
         vars(place).update(init_process_group=begin, barrier=_answer(None))
 
