@@ -128,8 +128,8 @@ class Weights:
         return (model, {}) if named.get("output_loading_info") else model
 
     def _resized(self, real: Any) -> Any:
-        """Rows are added without values. Those of an absent tokenizer are not known, and
-        the model's own stay."""
+        """Rows are added without values. Those of an absent tokenizer are not known,
+        and the model's own stay."""
         rest: dict[str, Any] = {}
         if "mean_resizing" in inspect.signature(real).parameters:
             rest["mean_resizing"] = False
