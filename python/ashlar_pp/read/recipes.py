@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import (
+    of_areal,
     of_automodel,
     of_bridge,
     of_deepspeed,
@@ -42,6 +43,7 @@ READERS: tuple[RecipeReader, ...] = (
     of_nanotron,
     of_verl,
     of_roll,
+    of_areal,
     of_primus,
     of_torchtune,
     of_neox,
