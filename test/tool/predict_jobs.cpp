@@ -253,6 +253,11 @@ TEST_CASE("predict --torchtitan: its schedules and stages") {
       predicted_run("--cluster 8xH200 " + titan_job("", "[paralelism]\ntensor_parallel_degree = 2"));
   CHECK(contains(misspelt["notes"].dump(), "paralelism.tensor_parallel_degree"));
   CHECK(predicted_run("--cluster 8xH200 " + titan_job("", "[metrics]\nlog_freq = 2"))["notes"].empty());
+  // A family that may have more than a decoder.
+  std::string const vlm = numbered(".toml", "[model]\nname = \"vlm\"\n[training]\nseq_len = 4096\n");
+  auto const towers = predicted_run("--cluster 8xH200 --model 8B --torchtitan " + vlm);
+  CHECK(towers["interval"].is_null());
+  CHECK(contains(towers["notes"].dump(), "no interval: model.name=vlm"));
 }
 
 TEST_CASE("predict --deepspeed: sizes of a batch, formats, and what the Trainer fills in") {

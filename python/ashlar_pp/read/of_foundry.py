@@ -23,6 +23,7 @@ _QUIET = """
     model.attn_config.rope model.use_auth model.pretrained model.max_seq_len
     model.config_overrides. model.attn_config.attn_impl expandable_segments precision
     model.learned_pos model.attn_config.qk model.attn_config.clip
+    fsdp_config.backward_prefetch fsdp_config.forward_prefetch
 """.split()
 _OVERRIDES = "model.config_overrides."
 # They change no parameters, and of them only attn_impl a step.
@@ -89,6 +90,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     kernel = v.word("model.attn_config.attn_impl", _OVERRIDES + "attn_config.attn_impl")
     if kernel == "torch":
         run.program["attention"] = "unfused"
+    if v.flag("model.use_flash_attention_2"):
+        run.program["attention"] = "flash_attention_2"
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run

@@ -56,6 +56,8 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     name = v.word("model_name") or v.word("checkpoint_dir")
     name = name.removeprefix("checkpoints/")
     add_local_model(run, name, path.parent)
+    if not v.flag("train.tie_embeddings"):
+        _part_head(run)
     v.asked.update(k for k in v.all if k.startswith("model_config"))
     run.batch = {
         "sequences": v.number("train.global_batch_size"),
@@ -96,6 +98,17 @@ def of_recipe(tree: Mapping[str, Any], path: pathlib.Path) -> Run:
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)
     run.unknown.extend(unknown)
     return run
+
+
+def _part_head(run: Run) -> None:
+    """LitGPT's head is a matrix of its own, also where the published model's is not."""
+    if isinstance(run.model, Mapping):
+        run.model = {**run.model, "tie_word_embeddings": False}
+    else:
+        run.notes.append(
+            "LitGPT's head is not tied to the embedding: the model's file needs "
+            "tie_word_embeddings false, also where the published model ties it"
+        )
 
 
 def _read_optimizer(v: Values, run: Run, path: pathlib.Path, is_held_so: bool) -> None:

@@ -12,8 +12,8 @@ from .adapters import lora_words
 from .bridge_towers import FREEZES
 from .inherited import inherited
 from .local_models import add_local_model
-from .megatron_ranks import megatron_ranks
-from .nemo_rl_facts import add_facts, add_state
+from .megatron_core_facts import add_facts, add_state
+from .megatron_ranks import megatron_ranks, read_stages
 from .nemo_rl_quiet import is_silent
 from .optimizers import add_fact
 from .preferences import double_batch
@@ -227,7 +227,7 @@ def _read_megatron(v: Values, run: Run) -> None:
         if share not in (1, 1.0, "1.0", "1"):
             raise Unreadable(f"{_M}optimizer.optimizer_offload_fraction: not all moves")
         run.layout["offload_optimizer"] = True
-    _read_stages(v, run)
+    read_stages(v, run, _M)
     if v.flag(_M + "activation_checkpointing"):
         parts = v.get(_M + "recompute_modules") or ["core_attn"]
         is_full = v.word(_M + "recompute_granularity", default="full") == "full"
@@ -262,26 +262,3 @@ def _read_megatron(v: Values, run: Run) -> None:
     _add_adapters(v, run, _M + "peft.")
     add_state(v, run, _M)
     add_facts(v, run, _M)
-
-
-def _read_stages(v: Values, run: Run) -> None:
-    """Megatron's first and last stage may have layers of their own number."""
-    keys = [f"{_M}num_layers_in_{part}_pipeline_stage" for part in ("first", "last")]
-    first, last = (v.number(key, default=0) for key in keys)
-    if not first and not last:
-        return
-    depth = run.model.get("num_hidden_layers") if isinstance(run.model, Mapping) else 0
-    if not isinstance(depth, int) or not depth:
-        told = " and ".join(
-            f"{n} of the {part}" for n, part in ((first, "first"), (last, "last")) if n
-        )
-        run.unknown.append(
-            f"stages have layers of their own number ({told}): --layout says them"
-        )
-        return
-    inner = int(run.layout["pipeline"]) - bool(first) - bool(last)
-    rest = depth - first - last
-    if inner < 1 or rest % inner:
-        raise Unreadable(f"{keys[0]}: {rest} layers do not divide into {inner} stages")
-    counts = [first] * bool(first) + [rest // inner] * inner + [last] * bool(last)
-    run.layout["layout"] = ",".join(map(str, counts))

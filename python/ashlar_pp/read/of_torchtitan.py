@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import pathlib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from .launchers import Training
 from .of_megatron import plain
 from .run_file import Run, Unreadable
+from .stand_ins import import_recipe, stood_in_for
 from .torchtitan_model import model_of
 from .values import Values, read_file
 
@@ -97,20 +98,27 @@ def _is_command(word: str) -> bool:
 def _of_registry(training: Training, config: str) -> Run:
     """By torchtitan's own parser, whose registry holds the other values."""
     try:
-        manager = importlib.import_module("torchtitan.config").ConfigManager()
-    except Exception as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            manager = import_recipe("torchtitan.config")[0].ConfigManager()
+            job = manager.parse_args(list(training.arguments))
+    except ImportError as error:
         raise Unreadable(
             f"--config {config} is a function of torchtitan's registry, and torchtitan "
-            f"cannot be imported here ({error}): install it, or give the job's values "
-            "to ashlar predict by its options"
+            f"cannot be imported here ({error}): install it and what it imports, or "
+            "give the job's values to ashlar predict by its options"
         ) from None
-    try:
-        job = manager.parse_args(list(training.arguments))
     except (Exception, SystemExit) as error:  # it is somebody else's code
+        said = "it said why above" if isinstance(error, SystemExit) else error
+        missing = " ".join(stood_in_for()) or "none"
         raise Unreadable(
-            f"torchtitan's parser stops at these arguments: {error}"
+            f"torchtitan's parser stops at these arguments: {said}; packages that are "
+            f"not installed, and that something stood in for: {missing}"
         ) from None
-    return of_object(job, config)
+    run = of_object(job, config)
+    if missing := " ".join(stood_in_for()):
+        run.notes.append(f"not installed, and not needed: {missing}")
+    return run
 
 
 def is_job(job: Any) -> bool:

@@ -11,7 +11,8 @@ from .adapters import lora_words
 from .attention_kernels import add_attention
 from .launchers import Training
 from .local_models import add_local_model
-from .megatron_ranks import megatron_ranks
+from .megatron_core_facts import add_facts
+from .megatron_ranks import megatron_ranks, read_stages
 from .optimizers import add_optimizer
 from .run_file import Run, Unreadable
 from .values import Values, packed, parsed
@@ -137,7 +138,6 @@ def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> 
     _read_optimizer(v, run)
     key = model + "override_config.attn_implementation"
     add_attention(run, key, v.word(key))
-    run.program.setdefault("precision", "bf16")
     rest = [key for key in v.rest() if said is None or key in said]
     run.not_read = [key for key in rest if is_silent(key)]
     run.unknown.extend(key for key in rest if not is_silent(key))
@@ -237,6 +237,9 @@ def _read_megatron(v: Values, run: Run) -> None:
         raise Unreadable(
             f"{o}recompute_granularity {how}: there are full and selective"
         )
+    run.program["precision"] = "bf16"
+    read_stages(v, run, o)
+    add_facts(v, run, o)
     for part in ("param_offload", "grad_offload", "optimizer_offload"):
         if v.flag(m + part):
             run.notes.append(f"{part}: between steps, which is not in the step")

@@ -108,7 +108,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         while frame is not None:
             name = str(frame.f_globals.get("__name__", ""))
             if not name.startswith("importlib"):
-                return name == self.root or name.startswith(self.root + ".")
+                # PyTorch's door to TensorBoard imports that for the framework.
+                places = (self.root + ".", "torch.utils.tensorboard.")
+                return (name + ".").startswith(places)
             frame = frame.f_back
         return False
 

@@ -25,6 +25,12 @@ _PLACES = r"""
     megatron\.(seed|use_mbridge|vanilla_mbridge|dist_\w+|distrib_optim_\w+)
     megatron\.(use_dist_checkpointing|entropy_from_logits_\w+)
 """
+# Fields of Megatron-Core's TransformerConfig.
+_MEGATRON = r"""
+    moe_(router_dtype|aux_loss_coeff|z_loss_coeff|grouped_gemm)
+    gradient_accumulation_fusion masked_softmax_fusion bias_dropout_fusion
+    persist_layer_norm deallocate_pipeline_outputs use_flash_attn
+"""
 _MODEL = r"""
     use_remove_padding trust_remote_code external_lib custom_chat_template
     tokenizer_path lora_alpha lora\.alpha use_shm
@@ -40,6 +46,7 @@ _SILENT = alternatives(
     _ELSEWHERE,
     _of(_ACTOR, _LOSS),
     _of(_ACTOR, _PLACES),
+    _of(_ACTOR + r"megatron\.override_transformer_config\.", _MEGATRON),
     _of(r"actor_rollout_ref\.model\.", _MODEL),
 )
 

@@ -10,6 +10,8 @@ RECIPES = [
      {"model": None, "program.attention": "unfused", "unknown": None}),
     ({"max_seq_len": 2048, "model": {"name": "hf_causal_lm", "config_overrides": {"n_layers": 2}}, "global_train_batch_size": 8, "max_duration": "1ba"},
      "model.config_overrides.n_layers: another model"),
+    ({"max_seq_len": 2048, "model": {"name": "hf_causal_lm", "use_flash_attention_2": True}, "global_train_batch_size": 8, "max_duration": "1ba",
+      "fsdp_config": {"backward_prefetch": "BACKWARD_POST"}}, {"program.attention": "flash_attention_2", "unknown": None}),
     ({"variables": {"n": 2048}, "max_seq_len": "${variables.n}", "model": {"name": "mpt_causal_lm", "d_model": 4096, "n_heads": 32,
       "n_layers": 32, "expansion_ratio": 4, "vocab_size": 50432, "attn_config": {"attn_type": "grouped_query_attention", "kv_n_heads": 8}},
       "global_train_batch_size": 1024, "device_train_microbatch_size": 4, "precision": "amp_bf16", "max_duration": "1ba",

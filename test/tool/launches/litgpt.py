@@ -1,4 +1,8 @@
 """LitGPT."""
+import json
+from pathlib import Path
+
+from launch_reading import check_run, read
 
 RECIPES = [
     ({"checkpoint_dir": "checkpoints/a/b", "precision": "bf16-true", "devices": 4, "lora_r": 32, "lora_query": True, "lora_value": True,
@@ -16,3 +20,14 @@ RECIPES = [
      {"program.frozen_weights": "4-bit,double,head", "program.lora": "8,q_proj"}),
     ({"checkpoint_dir": "a", "quantize": "bnb.nf4", "train": {"global_batch_size": 8}}, "packs on one device, for LoRA"),
 ]
+
+
+def check(folder):
+    """Its head is never tied, but for a training from nothing that says so."""
+    Path(folder, "small").mkdir()
+    Path(folder, "small", "config.json").write_text(json.dumps({"model_type": "gemma", "tie_word_embeddings": True}))
+    path = Path(folder, "tuning.json")
+    for ties in (False, True):
+        train = {"global_batch_size": 8, "tie_embeddings": ties}
+        path.write_text(json.dumps({"checkpoint_dir": "small", "train": train}))
+        check_run(train, *read("recipe", folder, [str(path)]), {"model.tie_word_embeddings": ties})

@@ -4,6 +4,8 @@ PPO = ("python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a/b data.tr
        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.rollout.tensor_model_parallel_size=2 ")
 ACTOR = "actor_rollout_ref.actor."
 ONE = f"python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a {ACTOR}ppo_micro_batch_size_per_gpu=1"
+MEGATRON = f"{ONE} model_engine=megatron {ACTOR}megatron.expert_model_parallel_size=4 {ACTOR}megatron.pipeline_model_parallel_size=2"
+CORE = f"{ACTOR}megatron.override_transformer_config."
 MIXED = f"{ACTOR}fsdp_config.mixed_precision."
 
 WRITTEN = {
@@ -20,6 +22,10 @@ WRITTEN = {
         "layout.sharding": "none", "layout.tensor": 2, "program.sequence_parallel": "off",
         "unknown": [f"{ACTOR}optim.override_optimizer_config.optimizer_offload_fraction"]},
     f"{PPO} actor_rollout_ref.model.override_config.attn_implementation=eager": {"program.attention": "unfused"},
+    f"{MEGATRON} +{CORE}apply_rope_fusion=True +{CORE}moe_permute_fusion=False +{CORE}moe_enable_deepep=True +{CORE}moe_router_dtype=fp32": {
+        "program.fact": "fused-permutation=off,fused-rotation=on,expert-dispatch=once", "unknown": None},
+    f"{MEGATRON} +{CORE}num_layers_in_first_pipeline_stage=2": {
+        "unknown": ["stages have layers of their own number (2 of the first): --layout says them"]},
 }
 
 REFUSED = {

@@ -38,6 +38,10 @@ std::string layout_of_modules(std::string_view parts, long long& stages) {
   return layout;
 }
 
+// The families of torchtitan/models that are decoders alone; others may have a tower before it.
+constexpr std::array decoder_names{"llama",       "llama2", "llama3", "llama4",
+                                   "deepseek_v3", "qwen3",  "gpt_oss"};
+
 // Finds the model by the function of the registry, or by name and flavor; empty: it is none of ours.
 std::string model_of_job(torchtitan_job const& job) {
   std::string const name = job.word({"model.name"}, ""), flavor = job.word({"model.flavor"}, ""),
@@ -121,6 +125,10 @@ class torchtitan_reader {
     read_program();
     read_precision();
     run_.not_read = job_.not_read();
+    if (std::string const name = job_.word({"model.name"}, "");
+        !name.empty() && std::ranges::find(decoder_names, name) == decoder_names.end())
+      run_.not_known +=
+          fmt::format("{}model.name={}", run_.not_known.empty() ? "" : " ", name.substr(0, 64));
     std::string const more = job_.not_known();
     run_.not_known += (run_.not_known.empty() || more.empty() ? "" : " ") + more;
     return std::move(run_);

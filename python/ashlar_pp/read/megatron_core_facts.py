@@ -1,4 +1,5 @@
-"""Facts of Megatron-Core in recipes of NeMo RL: what it fuses, overlaps and scales."""
+"""Facts of Megatron-Core in a section of another framework's configuration: what it
+fuses, overlaps and scales."""
 
 from __future__ import annotations
 
