@@ -204,6 +204,8 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                             $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/trained_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/trained_kinds.py
                                              $<TARGET_FILE:ashlar_tool>)
+    add_test(NAME tool/adapter_kinds COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/adapter_kinds.py
+                                             $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/packed_weights COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/packed_weights.py
                                               $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/optimizer_state COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tool/optimizer_state.py
@@ -218,7 +220,7 @@ if(TARGET ashlar_tool AND Python3_Interpreter_FOUND)
                                                   $<TARGET_FILE:ashlar_tool>)
     add_test(NAME tool/offload_exact COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/offload/exact.py
                                              $<TARGET_FILE:ashlar_tool> 60)
-    set_tests_properties(tool/help_examples tool/parameter_counts tool/lora_counts tool/tower_counts tool/trained_kinds tool/packed_weights tool/moment_bytes tool/optimizer_state tool/megatron_layouts tool/framework_files tool/framework_readings tool/offload_exact PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 1800)
+    set_tests_properties(tool/help_examples tool/parameter_counts tool/lora_counts tool/tower_counts tool/trained_kinds tool/adapter_kinds tool/packed_weights tool/moment_bytes tool/optimizer_state tool/megatron_layouts tool/framework_files tool/framework_readings tool/offload_exact PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 1800)
   endif()
   set_tests_properties(interop/torch_runtime interop/pytorch_own interop/safetensors_reader interop/checkpoint_in_torch PROPERTIES LABELS interop SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()

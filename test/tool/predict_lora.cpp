@@ -208,12 +208,38 @@ TEST_CASE("predict --lora: rotations in blocks, by hand") {
   auto const kept = [](nlohmann::json const& of) {
     return of["memory"][3]["activations"].get<double>();
   };
-  CHECK(kept(oft) == kept(wide));
+  // Seven copies of the blocks, in 16 bits.
+  double const blocks = 8 * 7 * 2 * 32.0 * (4096 + 14336);
+  CHECK(kept(wide) - kept(oft) == doctest::Approx(blocks).epsilon(1e-9));
   CHECK(kept(low) - kept(oft)
-        == doctest::Approx(8 * 4096 * 2.0 * (2 * 32 + 4096 + 14336 - (4096 + 14336))).epsilon(1e-9));
+        == doctest::Approx(8 * 4096 * 2.0 * (2 * 32 + 4096 + 14336 - (4096 + 14336)) - blocks)
+               .epsilon(1e-9));
   all_refused({{"predict " + adapted_run + "--lora 33,oft", "blocks of 33 rows do not divide"},
                {"predict " + adapted_run + "--lora 32,oft --tensor 2", "whole matrices"},
                {"predict " + adapted_run + "--lora 32,oft,lm_head", "whole matrices"},
                {"predict " + adapted_run + "--lora 32,oft,dropout", "no target"},
                {"predict " + adapted_run + "--lora 32,oft --recompute op", "other products"}});
+}
+
+TEST_CASE("predict --lora: peft's other kinds, and where they are not") {
+  std::string const alone = "--model 8B --cluster 8xH100 --sequence 4096 --batch 64 ";
+  auto const trained = [&](std::string const& words) {
+    return predicted_run(alone + "--lora " + words)["trained_parameters"].get<double>();
+  };
+  CHECK(trained("256,vera,k_proj") == 32 * (256.0 + 1024));
+  CHECK(trained("64,miss,k_proj") == 32 * 64 * 1024.0);
+  CHECK(trained("64,bat,k_proj") == 32 * 64 * 1024.0);
+  CHECK(trained("1,ia3,k_proj,down_proj") == 32 * (1024.0 + 14336));
+  CHECK(trained("8,loha,k_proj") == 32 * 2 * 8.0 * (4096 + 1024));
+  CHECK(trained("8,lokr,k_proj") == 32 * (64 * 32 + 8.0 * (64 + 32)));
+  CHECK(trained("1000,fourierft,k_proj") == 32 * 1000);
+  CHECK(trained("8,boft,k_proj") == 32 * (8 * 4096.0 + 1024));
+  CHECK(contains(run_tool("predict " + alone + "--lora 1,ia3").out, "adapters of factors"));
+  all_refused({{"predict " + alone + "--lora 8,vera --tensor 2", "whole matrices"},
+               {"predict " + adapted_run + "--lora 8,vera", "--pipeline 1"},
+               {"predict " + alone + "--lora 3,boft", "do not divide"},
+               {"predict " + alone + "--lora 8,ia3", "no rank"},
+               {"predict " + alone + "--lora 5000,miss,q_proj", "fewer than the rank"},
+               {"predict " + alone + "--lora 8,loha --frozen-weights 4-bit", "no packed matrices"},
+               {"predict " + alone + "--lora 8,lokr --recompute op", "other products"}});
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adapted import targets_of
+from .peft_kinds import PARAMETERS, kind_of
 from .run_file import Run, Unreadable
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d+)\.")
@@ -18,7 +19,7 @@ _TABLES = {
     ),
     "head": re.compile(r"\b(lm_head|output_layer|embed_out)\."),
 }
-_ADAPTER = re.compile(r"\.lora_|\.modules_to_save\.")
+_ADAPTER = re.compile(PARAMETERS)
 # No word of the Trainer says these of adapters.
 _NOT_COUNTED = (
     "layers_to_transform",
@@ -139,19 +140,17 @@ class Parts:
 
 
 def _add_adapters(each: Mapping[str, Any], given: dict[str, Any]) -> None:
-    kind = str(each.get("peft_type")).rpartition(".")[2]
-    if kind not in ("LORA", "ADALORA"):
-        raise Unreadable(f"adapters of peft's kind {kind} are not predicted")
+    number, word = kind_of(each)
     for name in _NOT_COUNTED:
         if each.get(name):
             raise Unreadable(f"adapters with {name} {each[name]}: not predicted")
     if each.get("bias", "none") != "none":
         raise Unreadable(f"adapters with bias {each['bias']}: biases train beside them")
-    given["lora_r"] = each["init_r"] if kind == "ADALORA" else each["r"]
+    given["lora_r"] = number
     given["lora_target_modules"] = each["target_modules"]
     given["lora_dropout"] = each.get("lora_dropout", 0)
     given["use_dora"] = bool(each.get("use_dora"))
-    given["use_adalora"] = kind == "ADALORA"
+    given["peft_kind"] = word
     if saved := each.get("modules_to_save"):
         given["modules_to_save"] = saved
 

@@ -8,7 +8,6 @@ import pathlib
 import re
 from typing import Any
 
-from .adapters import lora_words
 from .flags import megatron_flags, words_by_name
 from .heads import read_head
 from .launchers import Training
@@ -22,6 +21,7 @@ from .preferences import (
     preference_of,
 )
 from .run_file import Run, Unreadable, add_frozen_towers
+from .swift_tuners import adapters, refuse_others
 from .trainer_adapters import read_saved
 from .trainer_quiet import is_silent
 from .trainer_run import accelerate_of
@@ -48,17 +48,6 @@ _OTHER_TRAINING = """
     trainable_parameters_regex
     freeze_llm lisa_activated_layers teacher_model
 """.split()
-
-# Why other kinds of training are not predicted (swift/pipelines/train/tuner.py).
-_OTHER_TUNERS = {
-    "adapter": "it puts bottlenecks of ms-swift's own behind feed-forward parts",
-    "boft": "it multiplies whole weights by orthogonal matrices in each forward",
-    "bone": "it adds blocks to whole weights in each forward, and not in all of peft",
-    "llamapro": "it adds layers to the model",
-    "longlora": "its attention sees shifted groups of tokens",
-    "reft": "another package, pyreft, changes what a few tokens of some layers are",
-    "vera": "all matrices share two frozen ones, which are not counted",
-}
 
 # These say that a model has a head of its own.
 _OF_HEADS = ("task_type", "num_labels", "reward_model", "process_reward_model")
@@ -135,31 +124,11 @@ def _read_preference(given: dict[str, Any]) -> None:
 
 
 def _refuse_parts(given: dict[str, Any]) -> None:
-    kind = given.get("tuner_type", given.get("train_type"))
-    if kind not in (None, "full", "lora", "adalora"):
-        why = _OTHER_TUNERS.get(kind, "adapters of this kind are not counted")
-        raise Unreadable(f"tuner_type {kind}: {why}")
+    refuse_others(given)
     teaches = ("teacher_model",) if given.get("rlhf_type") == "gkd" else ()
     for name in (each for each in _OTHER_TRAINING if each not in teaches):
         if given.pop(name, None) not in (None, "none", "0", "false", "causal_lm"):
             raise Unreadable(f"--{name}: another part trains, or another head")
-
-
-def _adapters(given: dict[str, Any], usual: str) -> str:
-    """RANK[,targets], or nothing where the whole model trains."""
-    kind = given.pop("tuner_type", given.pop("train_type", usual))
-    rank, named = given.pop("lora_rank", "8"), given.pop("target_modules", "all-linear")
-    given.pop("lora_alpha", None)
-    if given.get("use_dora") == "true":
-        given.setdefault("lora_dropout", "0.05")
-    else:
-        given.pop("lora_dropout", None)
-    ranks = [key for key in given if key.startswith("adalora_")]
-    first = {key: given.pop(key) for key in ranks}.get("adalora_init_r", "12")
-    if kind == "adalora":  # with its first rank; parameters stay when it falls
-        given["use_adalora"] = "true"
-        rank = first
-    return lora_words(int(rank), named) if kind in ("lora", "adalora") else ""
 
 
 def _frozen_towers(given: dict[str, Any]) -> tuple[bool, bool]:
@@ -185,7 +154,7 @@ def _add_frozen(run: Run, lora: str, frozen: tuple[bool, bool], model: str) -> N
 
 
 def _of_trainer(given: dict[str, Any], training: Training) -> Run:
-    lora = _adapters(given, "lora")
+    lora = adapters(given, "lora")
     frozen = _frozen_towers(given)
     if lora:
         given["lora_r"], _, named = lora.partition(",")
@@ -269,9 +238,11 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
     run.program["tower_ranks"] = "none"
     if given.get("quant_method"):
         raise Unreadable("--quant_method: Megatron-Core has no packed weights")
-    lora = _adapters(given, "full")
+    lora = adapters(given, "full")
     _add_frozen(run, lora, _frozen_towers(given), str(given.get("model", "")))
-    for name in ("use_dora", "use_adalora", "freeze_parameters_ratio"):
+    if kind := given.get("peft_kind"):
+        raise Unreadable(f"tuner_type {kind}: Megatron-Core has LoRA alone")
+    for name in ("use_dora", "freeze_parameters_ratio"):
         if given.pop(name, "false") not in ("false", "0"):
             raise Unreadable(f"--{name}: Megatron-Core has it in a way of its own")
     if lora:

@@ -7,6 +7,7 @@ import re
 
 from .adapters import lora_words
 from .packed import add_packed
+from .peft_kinds import WORDS
 from .run_file import Run, Unreadable
 from .values import Values
 
@@ -94,15 +95,14 @@ def _read_rotations(v: Values, run: Run) -> None:
 
 
 def read_kind(v: Values, run: Run) -> None:
-    """Says whether the adapters are DoRA's or AdaLoRA's, as peft makes them; behind
-    dropout DoRA runs its frozen products again (tuners/lora/variants.py)."""
-    is_dora, is_ada = v.flag("use_dora", "peft_use_dora"), v.flag("use_adalora")
-    if not run.program.get("lora") or not (is_dora or is_ada):
+    """Says of which kind adapters are, as peft makes them; behind dropout DoRA runs its
+    frozen products again (tuners/lora/variants.py)."""
+    word = "dora" if v.flag("use_dora", "peft_use_dora") else v.word("peft_kind")
+    if not run.program.get("lora") or word not in ("dora", *WORDS):
         return
-    words = ["dora" if is_dora else "adalora"]
-    if is_dora and _drops_inputs(v, run):
-        words.append("dropout")
+    drops = word == "dora" and _drops_inputs(v, run)
     rank, *rest = run.program["lora"].split(",")
+    words = [word, "dropout"] if drops else [word]
     run.program["lora"] = ",".join([rank, *words, *rest])
 
 

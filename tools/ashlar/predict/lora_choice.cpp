@@ -20,6 +20,7 @@ namespace tool {
 namespace {
 
 using lora_target = ashlar::cost::adapted;
+using ashlar::cost::adapter_kind;
 using ashlar::cost::architecture;
 using ashlar::cost::packing;
 
@@ -51,6 +52,23 @@ constexpr std::array targets{std::pair{"all", of_attention | of_feed},
                              std::pair{"linear_fc1", lora_target::gates_up},
                              std::pair{"linear_fc2", lora_target::down},
                              std::pair{"lm_head", lora_target::head}};
+
+constexpr std::array kinds_of_adapters{
+    std::pair{"dora", adapter_kind::magnitudes},    std::pair{"adalora", adapter_kind::singular_values},
+    std::pair{"oft", adapter_kind::rotations},      std::pair{"vera", adapter_kind::shared_matrices},
+    std::pair{"miss", adapter_kind::summed_inputs}, std::pair{"bat", adapter_kind::blocks_of_weights},
+    std::pair{"ia3", adapter_kind::factors},        std::pair{"loha", adapter_kind::multiplied_pairs},
+    std::pair{"lokr", adapter_kind::kronecker},     std::pair{"fourierft", adapter_kind::spectrum},
+    std::pair{"boft", adapter_kind::butterflies}};
+
+bool is_kind(std::string_view word, adapter_kind& made) {
+  for (auto const& [name, kind] : kinds_of_adapters) {
+    if (name != word) continue;
+    made = kind;
+    return true;
+  }
+  return false;
+}
 
 lora_target target_named(std::string_view word) {
   std::vector<std::string> known;
@@ -95,20 +113,37 @@ bool has_targets(architecture const& a) {
   return false;
 }
 
-// Rotations turn whole blocks; with another size peft takes one that divides.
-void must_have_blocks(architecture const& a) {
-  if (a.lora.kind != ashlar::cost::adapter_kind::rotations) return;
+// With blocks of another size peft stops, or takes one that divides.
+void must_fit(architecture const& a, ashlar::cost::adapted_matrix const& to) {
+  auto const [in, out] = std::pair{static_cast<long long>(to.in), static_cast<long long>(to.out)};
+  int const rank = a.lora.rank;
+  adapter_kind const kind = a.lora.kind;
+  bool const turns = kind == adapter_kind::rotations || kind == adapter_kind::butterflies,
+             has_blocks = kind == adapter_kind::blocks_of_weights;
+  if ((turns || has_blocks) && in % rank != 0)
+    throw usage_error(
+        fmt::format("--lora: blocks of {} rows do not divide the {} inputs of a matrix", rank, in));
+  if (has_blocks && out % rank != 0)
+    throw usage_error(
+        fmt::format("--lora: blocks of {} rows do not divide the {} results of a matrix", rank, out));
+  if (kind == adapter_kind::summed_inputs && rank > in)
+    throw usage_error(fmt::format("--lora: a matrix has {} inputs, fewer than the rank", in));
+  if (kind == adapter_kind::spectrum && rank > in * out)
+    throw usage_error(fmt::format("--lora: a matrix has {} numbers, fewer than {}", in * out, rank));
+}
+
+void must_fit(architecture const& a) {
+  if (a.lora.kind == adapter_kind::factors && a.lora.rank != 1)
+    throw usage_error("--lora: IA3 has one factor for each result or input, and no rank: 1,ia3");
+  bool const has_rank = a.lora.kind == adapter_kind::low_rank || a.lora.kind == adapter_kind::magnitudes
+                        || a.lora.kind == adapter_kind::singular_values;
   for (ashlar::cost::tower const& each : a.towers)
-    if (!each.is_frozen && !each.layers.empty())
+    if (!has_rank && !each.is_frozen && !each.layers.empty())
       throw usage_error(
-          "--lora: rotations of parts before the decoder are not counted: --freeze towers");
+          "--lora: adapters of this kind in parts before the decoder are not counted: --freeze towers");
   for (ashlar::cost::layer const& l : a.kinds)
     for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
-      for (ashlar::cost::adapted_matrix const& each : part)
-        if (static_cast<long long>(each.in) % a.lora.rank != 0)
-          throw usage_error(
-              fmt::format("--lora: blocks of {} rows do not divide the {} inputs of a matrix",
-                          a.lora.rank, each.in));
+      for (ashlar::cost::adapted_matrix const& each : part) must_fit(a, each);
 }
 
 }  // namespace
@@ -139,14 +174,9 @@ void choose_lora(std::string const& text, prediction& p) {
       trains_embedding = true;
     else if (word == "train=head")
       trains_head = true;
-    else if (word == "dora" || word == "adalora")
-      a.lora.kind = word == "dora" ? ashlar::cost::adapter_kind::magnitudes
-                                   : ashlar::cost::adapter_kind::singular_values;
-    else if (word == "oft")
-      a.lora.kind = ashlar::cost::adapter_kind::rotations;
-    else if (word == "dropout" && a.lora.kind == ashlar::cost::adapter_kind::magnitudes)
+    else if (word == "dropout" && a.lora.kind == adapter_kind::magnitudes)
       a.lora.drops_inputs = true;
-    else if (!trains_tower(word, a))
+    else if (!is_kind(word, a.lora.kind) && !trains_tower(word, a))
       a.lora.of = a.lora.of | target_named(word);
   }
   if (a.lora.of == lora_target::none) a.lora.of = target_named("all");
@@ -161,10 +191,15 @@ void choose_lora(std::string const& text, prediction& p) {
   if (a.has_state_space())
     throw usage_error("--lora: adapters beside matrices of state-space layers are not counted");
   bool const is_split = p.asked.layout.tensor > 1 || has(a.lora.of, lora_target::head);
-  if (is_split && a.lora.kind != ashlar::cost::adapter_kind::low_rank)
+  if (is_split && a.lora.kind != adapter_kind::low_rank)
     throw usage_error(
-        "--lora: DoRA, AdaLoRA and OFT are of whole matrices of layers: no lm_head, --tensor 1");
-  must_have_blocks(a);
+        "--lora: kinds other than LoRA are of whole matrices of layers: no lm_head, --tensor 1");
+  bool const holds =
+      a.lora.kind == adapter_kind::shared_matrices || a.lora.kind == adapter_kind::butterflies;
+  if (holds && p.asked.layout.pipeline > 1)
+    throw usage_error(
+        "--lora: what stages hold of VeRA's and BOFT's frozen matrices is not counted: --pipeline 1");
+  must_fit(a);
   if (!has_targets(a)) throw usage_error(fmt::format("--lora {}: no layer has these", text));
   a.frozen = {.embedding = !trains_embedding,
               .head = !trains_head && a.has_logits(),
@@ -182,6 +217,9 @@ void choose_frozen_weights(std::string const& text, prediction& p) {
   if (a.has_experts())
     throw usage_error(
         "--frozen-weights: releases of transformers differ in whether routed experts are packed");
+  if (a.lora.kind == adapter_kind::multiplied_pairs || a.lora.kind == adapter_kind::kronecker
+      || a.lora.kind == adapter_kind::spectrum)
+    throw usage_error("--frozen-weights: LoHa, LoKr and FourierFT take no packed matrices");
   bool keeps_towers = a.towers.empty();
   std::string_view left = text;
   while (!left.empty()) {

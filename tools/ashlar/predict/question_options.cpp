@@ -198,9 +198,10 @@ void add_question_options(CLI::App& command, question_options& o, bool has_files
           "--lora", o.lora,
           "adapters of this rank train, and nothing else: 16, beside all matrices but routers and "
           "routed experts; or beside some: 16,q_proj,v_proj, with names of transformers or "
-          "Megatron-Core, attention, mlp; dora or adalora before them for these kinds, oft for "
-          "rotations in blocks of RANK rows, and dora,dropout "
-          "where it has dropout; train=embedding, train=head or train=TOWER also trains a copy of it, "
+          "Megatron-Core, attention, mlp; before them the kind: dora (dora,dropout where it has "
+          "dropout), adalora, vera, miss, loha, lokr; oft, boft and bat in blocks of RANK rows; "
+          "fourierft of RANK numbers; 1,ia3; train=embedding, train=head or train=TOWER also trains a "
+          "copy of it, "
           "whole=TOWER the tower itself")
       ->type_name("RANK[,TARGETS]");
   command
@@ -285,7 +286,7 @@ prediction prepare(question_options const& o, described_model model,
   choose_recomputation(o.recompute, p);
   if (q.model.lora.kind != ashlar::cost::adapter_kind::low_rank
       && has(q.layout.recompute, ashlar::cost::recomputation::operators))
-    throw usage_error("--lora: DoRA, AdaLoRA and OFT have other products than --recompute op counts");
+    throw usage_error("--lora: kinds other than LoRA have other products than --recompute op counts");
   choose_offload(o.offload, q);
   if (q.layout.offload.weights == ashlar::cost::offloaded_weights::own)
     q.layout.offload.optimizer = true;

@@ -166,6 +166,23 @@ inline std::string beside_words(ashlar::cost::architecture const& a) {
                      has_towers ? "parts before the decoder" : "", count_words(trained_parameters(a)));
 }
 
+// The meaning of the number of `--lora`.
+inline std::string size_words(ashlar::cost::adapters const& lora) {
+  using enum ashlar::cost::adapter_kind;
+  switch (lora.kind) {
+    case rotations:
+    case blocks_of_weights:
+    case butterflies:
+      return fmt::format("blocks of {}", lora.rank);
+    case factors:
+      return "factors";
+    case spectrum:
+      return fmt::format("{} numbers", lora.rank);
+    default:
+      return fmt::format("rank {}", lora.rank);
+  }
+}
+
 std::string text_of(prediction const& p, bool explains) {
   question const& q = p.asked;
   auto const& a = p.answer;
@@ -173,10 +190,9 @@ std::string text_of(prediction const& p, bool explains) {
   text += fmt::format("{}: {} parameters, {} for a token\n", p.model.name,
                       count_words(parameters(q.model)), count_words(active_parameters(q.model)));
   if (q.model.lora.are_any())
-    text += fmt::format(
-        "  and {} of adapters of {} {}, which alone train{}\n", count_words(adapter_parameters(q.model)),
-        q.model.lora.kind == ashlar::cost::adapter_kind::rotations ? "blocks of" : "rank",
-        q.model.lora.rank, beside_words(q.model));
+    text += fmt::format("  and {} of adapters of {}, which alone train{}\n",
+                        count_words(adapter_parameters(q.model)), size_words(q.model.lora),
+                        beside_words(q.model));
   else if (q.model.freezes_any())
     text += fmt::format("  {} of them train\n", count_words(trained_parameters(q.model)));
   if (q.model.predictions > 0)

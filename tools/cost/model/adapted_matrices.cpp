@@ -1,4 +1,6 @@
+#include <ashlar/core/algorithm.hpp>
 #include <ashlar/cost/model/adapted_matrices.hpp>
+#include <ashlar/cost/model/adapter_forms.hpp>
 
 #include <vector>
 
@@ -7,7 +9,7 @@ namespace ashlar::cost {
 std::vector<adapted_matrix> matrices_of(architecture const& a, mixer const& m, adapted among) {
   std::vector<adapted_matrix> all;
   auto const add = [&](adapted which, double in, double out) {
-    if (has(among, which)) all.push_back({in, out});
+    if (has(among, which)) all.push_back({in, out, which});
   };
   double const h = a.hidden, queries = (m.has_gate ? 2 : 1) * m.heads * m.head, keys = m.groups * m.head;
   if (m.kind == mixer_kind::attention) {
@@ -36,7 +38,7 @@ std::vector<adapted_matrix> matrices_of(architecture const& a, feed_forward cons
   double const h = a.hidden, width = f.kind == feed_forward_kind::dense ? f.width : f.shared_width;
   if (f.kind == feed_forward_kind::none || !(width > 0)) return all;
   auto const add = [&](adapted which, double in, double out) {
-    if (has(among, which)) all.push_back({in, out});
+    if (has(among, which)) all.push_back({in, out, which});
   };
   if (f.is_gated) add(adapted::gates, h, width);
   add(adapted::up, h, width);
@@ -53,25 +55,25 @@ std::vector<adapted_matrix> adapted_matrices(architecture const& a, feed_forward
   return matrices_of(a, f, a.lora.of);
 }
 
+namespace adapted_matrices_detail {
+
+// The forms of a layer's adapters.
+inline std::vector<adapter_form> forms(architecture const& a, layer const& l) {
+  std::vector<adapter_form> all;
+  for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
+    for (adapted_matrix const& each : part) all.push_back(form_of(a.lora, each));
+  return all;
+}
+
+}  // namespace adapted_matrices_detail
+
 double adapter_parameters(adapters const& lora, adapted_matrix const& m) {
-  double const low = lora.rank * (m.in + m.out);
-  switch (lora.kind) {
-    case adapter_kind::magnitudes:
-      return low + m.out;
-    case adapter_kind::singular_values:
-      return low + lora.rank;
-    case adapter_kind::rotations:  // a block is made from what is above its diagonal
-      return m.in * (lora.rank - 1) / 2;
-    case adapter_kind::low_rank:
-      break;
-  }
-  return low;
+  return form_of(lora, m).parameters;
 }
 
 double adapter_parameters(architecture const& a, layer const& l) {
   double sum = 0;
-  for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
-    for (adapted_matrix const& each : part) sum += adapter_parameters(a.lora, each);
+  for (adapter_form const& each : adapted_matrices_detail::forms(a, l)) sum += each.parameters;
   return sum;
 }
 
@@ -88,18 +90,40 @@ double adapter_parameters(architecture const& a) {
   return adapters;
 }
 
+double adapter_held_bytes(architecture const& a) {
+  if (!a.lora.are_any()) return 0;
+  double sum = 0, in = 0, out = 0;
+  for (int i = 0; i < a.layer_count(); ++i)
+    for (adapter_form const& each : adapted_matrices_detail::forms(a, a.at(i))) sum += each.held;
+  for (layer const& l : a.kinds)
+    for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
+      for (adapted_matrix const& each : part) {
+        in = max_of(in, each.in);
+        out = max_of(out, each.out);
+      }
+  return sum + shared_bytes(a.lora, in, out);
+}
+
+double adapter_bytes_at_work(architecture const& a) {
+  double most = 0;
+  for (layer const& l : a.kinds)
+    for (adapter_form const& each : adapted_matrices_detail::forms(a, l))
+      most = max_of(most, each.at_work);
+  return most;
+}
+
 double adapter_products(architecture const& a, layer const& l) {
-  if (a.lora.kind != adapter_kind::rotations) return adapter_parameters(a, l);
   double sum = 0;
-  for (auto const& part : {adapted_matrices(a, l.mix), adapted_matrices(a, l.feed)})
-    for (adapted_matrix const& each : part) sum += a.lora.rank * each.in;
+  for (adapter_form const& form : adapted_matrices_detail::forms(a, l))
+    for (adapter_product const& each : form.products)
+      if (each.m == 0) sum += each.count * each.n * each.k * passes_of(each) / 3;
   return sum;
 }
 
 double adapter_products(architecture const& a) {
-  if (!a.lora.are_any() || a.lora.kind != adapter_kind::rotations) return adapter_parameters(a);
+  if (!a.lora.are_any()) return 0;
   must_know_layers(a);
-  double sum = 0;
+  double sum = head_adapter_parameters(a);
   for (int i = 0; i < a.layer_count(); ++i) sum += adapter_products(a, a.at(i));
   return sum;
 }

@@ -1,86 +1,66 @@
+#include <ashlar/cost/model/adapter_forms.hpp>
 #include <ashlar/cost/step/adapter_work.hpp>
+#include <ashlar/cost/step/kept.hpp>
 #include <ashlar/cost/step/packed_weights.hpp>
+
+#include <array>
+#include <cstddef>
 
 namespace ashlar::cost {
 
-void add_adapter(adapted_matrix const& to, question const& q, layer_work& w) {
-  double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor, rank = q.model.lora.rank;
-  if (q.model.lora.kind == adapter_kind::rotations) {
-    w.products.push_back({.m = tokens,
-                          .n = rank,
-                          .k = rank,
-                          .count = to.in / rank,
-                          .is_low = false,
-                          .is_one_kernel = true});
-    // The input is cast to the 32 bits of the adapter, and back for the product.
-    w.forward_bytes += 2 * (2 + 4) * tokens * to.in;
-    w.backward_bytes += (2 * (2 + 4) + 2 * 3) * tokens * to.in;
-    return;
-  }
-  w.products.push_back({.m = tokens, .n = rank, .k = to.in / tensor, .is_low = false});
-  w.products.push_back({.m = tokens, .n = to.out / tensor, .k = rank, .is_low = false});
-  w.forward_bytes += 2 * 3 * tokens * to.out / tensor;
-  w.backward_bytes += 2 * 3 * tokens * to.in / tensor;
-  if (q.model.lora.kind != adapter_kind::magnitudes) return;
-  // Both results are scaled, and their gradients are multiplied by them.
-  w.forward_bytes += 2 * 4 * tokens * to.out / tensor;
-  w.backward_bytes += 2 * 6 * tokens * to.out / tensor;
-}
-
 namespace adapter_work_detail {
 
-// The work of all matrices of a layer that have adapters.
-template <class Add>
-layer_work work_of_each(question const& q, layer const& l, Add const& add) {
-  layer_work w;
-  for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
-    for (adapted_matrix const& each : part) add(each, q, w);
-  return w;
+// The work of each of the passes that `adapter_pass` names.
+using work_by_pass = std::array<layer_work, 4>;
+
+inline void add(question const& q, adapted_matrix const& to, work_by_pass& all) {
+  double const tokens = q.micro_batch_tokens(), tensor = q.layout.tensor;
+  adapter_form const form = form_of(q.model.lora, to);
+  for (adapter_product const& each : form.products) {
+    bool const reads_input = each.k == to.in;  // which tensor ranks share; others share results
+    all[static_cast<std::size_t>(each.runs)].products.push_back(
+        {.m = each.m > 0 ? each.m : tokens,
+         .n = each.n / (reads_input ? 1 : tensor),
+         .k = each.k / (reads_input ? tensor : 1),
+         .count = each.count,
+         .is_low = false,
+         .is_one_kernel = each.count > 1});
+  }
+  layer_work& moves = all[static_cast<std::size_t>(adapter_pass::both_gradients)];
+  moves.forward_bytes += form.moved.forward * tokens / tensor + form.moved.forward_once;
+  moves.backward_bytes += form.moved.backward * tokens / tensor + form.moved.backward_once;
+  if (form.unpacks_weights)
+    moves.forward_bytes +=
+        unpacking_of(q.model.lora, tokens, to.out, to.in, value_bytes(q.program.format)).forward;
 }
 
-// Norms of the rows of W + B A take the product of both, by rows of an identity, and what reads and
-// writes it: the identity in 32 bits; the product, scaled, added, and its norms, in 16.
-inline void add_weight_norms(adapted_matrix const& of, question const& q, layer_work& w) {
-  double const rank = q.model.lora.rank;
-  w.products.push_back({.m = of.in, .n = rank, .k = of.in, .is_low = false});
-  w.products.push_back({.m = of.in, .n = of.out, .k = rank, .is_low = false});
-  w.forward_bytes +=
-      4 * of.in * of.in + 2 * 7 * of.in * of.out
-      + unpacking_of(q.model.lora, q.micro_batch_tokens(), of.out, of.in, value_bytes(q.program.format))
-            .forward;
-}
-
-// Blocks are made by five terms of a series, which have three products.
-inline void add_rotations(adapted_matrix const& of, question const& q, layer_work& w) {
-  double const rank = q.model.lora.rank;
-  w.products.push_back({.m = rank,
-                        .n = rank,
-                        .k = rank,
-                        .count = 3 * of.in / rank,
-                        .is_low = false,
-                        .is_one_kernel = true});
+inline stage_passes passes(question const& q, layer const& l, work_by_pass const& all,
+                           constants const& c) {
+  auto const of = [&](adapter_pass each) {
+    return passes_of_work(q, l, all[static_cast<std::size_t>(each)], c);
+  };
+  stage_passes made = of(adapter_pass::both_gradients), one = of(adapter_pass::one_gradient);
+  one.backward.leave_out_weights();
+  made.forward.add(one.forward);
+  made.backward.add(one.backward);
+  made.forward.add(of(adapter_pass::forward).forward);
+  made.backward.add(of(adapter_pass::backward).forward);
+  return made;
 }
 
 }  // namespace adapter_work_detail
 
-layer_work rotation_work(question const& q, layer const& l) {
-  return adapter_work_detail::work_of_each(q, l, adapter_work_detail::add_rotations);
+stage_passes passes_of_adapter(question const& q, adapted_matrix const& to, constants const& c) {
+  adapter_work_detail::work_by_pass all;
+  adapter_work_detail::add(q, to, all);
+  return adapter_work_detail::passes(q, {}, all, c);
 }
 
-layer_work weight_norm_work(question const& q, layer const& l) {
-  return adapter_work_detail::work_of_each(q, l, adapter_work_detail::add_weight_norms);
-}
-
-layer_work frozen_work_again(question const& q, layer const& l) {
-  return adapter_work_detail::work_of_each(
-      q, l, [](adapted_matrix const& each, question const& of, layer_work& w) {
-        w.products.push_back(
-            {.m = of.micro_batch_tokens() * 1.0, .n = each.out, .k = each.in, .is_low = false});
-      });
-}
-
-layer_work adapter_work(question const& q, layer const& l) {
-  return adapter_work_detail::work_of_each(q, l, add_adapter);
+stage_passes passes_of_adapters(question const& q, layer const& l, constants const& c) {
+  adapter_work_detail::work_by_pass all;
+  for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
+    for (adapted_matrix const& each : part) adapter_work_detail::add(q, each, all);
+  return adapter_work_detail::passes(q, l, all, c);
 }
 
 }  // namespace ashlar::cost

@@ -1,4 +1,5 @@
 #include <ashlar/cost/model/adapted_matrices.hpp>
+#include <ashlar/cost/model/adapter_forms.hpp>
 #include <ashlar/cost/question/stack.hpp>
 #include <ashlar/cost/question/towers.hpp>
 #include <ashlar/cost/step/kept.hpp>
@@ -131,9 +132,9 @@ class keeper {
   }
 
  private:
-  // Rotations keep a copy of their own.
+  // Some kinds keep a copy of their own, or none.
   bool adapters_read(adapted inputs) const {
-    return has(q_.model.lora.of, inputs) && q_.model.lora.kind != adapter_kind::rotations;
+    return has(q_.model.lora.of, inputs) && form_of(q_.model.lora, {1, 1}).reads_input;
   }
   double norm_input() const { return handed_bytes(q_) * q_.model.hidden / split(); }
   double norm_result(recomputation again, bool trains) const {
@@ -145,15 +146,12 @@ class keeper {
     return norm_input() + norm_result(again, trains) + (keeps_more ? 4 * q_.model.hidden / split() : 0);
   }
 
-  // The result of each A, or the input of each rotation, in 16 bits; with magnitudes also both results
-  // that they scale, and behind dropout what it leaves and its mask.
+  // Bytes that adapters keep of their own.
   double between(std::vector<adapted_matrix> const& matrices) const {
-    adapters const& lora = q_.model.lora;
     double kept = 0;
     for (adapted_matrix const& each : matrices) {
-      kept += 2.0 * (lora.kind == adapter_kind::rotations ? each.in : lora.rank);
-      if (lora.kind == adapter_kind::magnitudes) kept += 2 * 2 * each.out;
-      if (lora.drops_inputs) kept += (2 + 1) * each.in;
+      adapter_form const form = form_of(q_.model.lora, each);
+      kept += form.kept + form.kept_once / q_.micro_batch_tokens();
     }
     return kept / tensor_;
   }

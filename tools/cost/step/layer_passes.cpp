@@ -101,20 +101,7 @@ stage_passes passes_of_layer(question const& q, layer const& l, recomputation ag
     return s;
   }
   if (q.model.lora.are_any()) {
-    stage_passes low = passes_of_work(q, l, adapter_work(q, l), c);
-    if (q.model.lora.kind == adapter_kind::magnitudes)
-      low.forward.add(passes_of_work(q, l, weight_norm_work(q, l), c).forward);
-    if (q.model.lora.kind == adapter_kind::rotations) {
-      stage_passes const made = passes_of_work(q, l, rotation_work(q, l), c);
-      low.forward.add(made.forward);
-      low.backward.add(made.backward);
-    }
-    if (q.model.lora.drops_inputs) {
-      stage_passes frozen = passes_of_work(q, l, frozen_work_again(q, l), c);
-      frozen.backward.leave_out_weights();
-      low.forward.add(frozen.forward);
-      low.backward.add(frozen.backward);
-    }
+    stage_passes const low = passes_of_adapters(q, l, c);
     s.forward.add(low.forward);
     s.backward.add(low.backward);
     if (has(again, recomputation::full)) s.backward.add(low.forward);
@@ -149,9 +136,7 @@ stage_passes passes_of_head(question const& q, constants const& c) {
   s.backward.tensor = s.forward.tensor;
   s.backward.host = s.forward.host;
   if (q.model.lora.are_any() && has(q.model.lora.of, adapted::head)) {
-    layer_work added;
-    add_adapter({p.k, p.n * q.layout.tensor}, q, added);
-    stage_passes const low = passes_of_work(q, {}, added, c);
+    stage_passes const low = passes_of_adapter(q, {p.k, p.n * q.layout.tensor}, c);
     s.forward.add(low.forward);
     s.backward.add(low.backward);
   }

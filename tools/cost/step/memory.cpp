@@ -156,18 +156,6 @@ inline void add_parameters(question const& q, stage_needs const& needs, int copi
   part.gathered += layers_at_work(q, held, ranks);
 }
 
-// Beside adapters with magnitudes, one matrix at a time: an identity, and the product of B and A, scaled
-// and added to the matrix.
-inline double weight_norm_bytes(question const& q) {
-  if (!q.model.lora.are_any() || q.model.lora.kind != adapter_kind::magnitudes) return 0;
-  double most = 0;
-  for (layer const& l : q.model.kinds)
-    for (auto const& part : {adapted_matrices(q.model, l.mix), adapted_matrices(q.model, l.feed)})
-      for (adapted_matrix const& each : part)
-        most = max_of(most, 2 * each.in * each.in + 2 * 3 * each.in * each.out);
-  return most;
-}
-
 // A frozen copy of the weights, in 16 bits, where they are; beside adapters it is the model itself.
 inline void add_frozen_copy(question const& q, held_parameters const& held, int copies,
                             memory_parts& part) {
@@ -280,7 +268,10 @@ memory_parts memory_of_device(question const& q, stage_needs const& all, double 
   memory_detail::add_parameters(q, all, copies, part);
   memory_detail::add_frozen_copy(q, all.held, copies, part);
   memory_detail::add_teachers(q, copies, part);
-  part.gathered += memory_detail::weight_norm_bytes(q);
+  if (q.model.lora.are_any()) {
+    part.gathered += adapter_bytes_at_work(q.model);
+    part.parameters += adapter_held_bytes(q.model);
+  }
   // AdaLoRA keeps the importance of each parameter and two averages of it, in 32 bits.
   if (q.model.lora.are_any() && q.model.lora.kind == adapter_kind::singular_values)
     part.optimizer += 3 * 4 * all.held.trained.both();

@@ -7,9 +7,10 @@
 
 namespace ashlar::cost {
 
-// A matrix that may have an adapter: A has rank x `in` parameters, B has `out` x rank.
+// A matrix that may have an adapter.
 struct adapted_matrix {
   double in = 0, out = 0;
+  adapted which = adapted::none;
 };
 
 // The matrices in a part of a layer that are among these, undivided; and those with adapters.
@@ -24,8 +25,12 @@ double adapter_parameters(architecture const& a, layer const& l);
 double head_adapter_parameters(architecture const& a);
 double adapter_parameters(architecture const& a);
 
-// Products that a token meets in adapters, each a multiplication and an addition: of a layer, and of
-// all.
+// Frozen bytes that the adapters of a model hold of their own, and those of one matrix at work.
+double adapter_held_bytes(architecture const& a);
+double adapter_bytes_at_work(architecture const& a);
+
+// Products that a token meets in adapters, each a multiplication and an addition, and a third of one for
+// each pass: of a layer, and of all.
 double adapter_products(architecture const& a, layer const& l);
 double adapter_products(architecture const& a);
 

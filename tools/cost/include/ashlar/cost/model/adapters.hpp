@@ -43,10 +43,21 @@ inline constexpr adapted every_matrix = adapted::queries | adapted::keys | adapt
 // al. 2022, LLM.int8(); 2023, QLoRA).
 enum class packing : unsigned char { none, bits_8, bits_4 };
 
-// low_rank: B A. magnitudes: a factor for each row of W + B A, divided by the norms of its rows (Liu et
-// al. 2024, DoRA). singular_values: B E A with a diagonal E (Zhang et al. 2023, AdaLoRA). rotations: W
-// R, where R has orthogonal blocks, of as many rows as the rank says (Qiu et al. 2025, OFT v2).
-enum class adapter_kind : unsigned char { low_rank, magnitudes, singular_values, rotations };
+// Kinds of adapters beside a matrix W.
+enum class adapter_kind : unsigned char {
+  low_rank,           // B A
+  magnitudes,         // a factor for each row of W + B A, over the norm of the row (DoRA)
+  singular_values,    // B E A with a diagonal E (AdaLoRA)
+  rotations,          // W R, where R has orthogonal blocks of `rank` rows (OFT v2)
+  shared_matrices,    // vectors beside A and B, which are frozen and the same for all (VeRA)
+  summed_inputs,      // B, for sums of blocks of inputs (MiSS)
+  blocks_of_weights,  // W + W B + B in blocks (MiSS as Bat)
+  factors,            // of results or of inputs (IA3)
+  multiplied_pairs,   // two products of low rank, element by element (LoHa)
+  kronecker,          // of a small matrix and one of low rank (LoKr)
+  spectrum,           // `rank` numbers of a Fourier transform (FourierFT)
+  butterflies         // a rotation of all inputs by blocks of `rank` rows, and factors (BOFT)
+};
 
 // Everything else of the model is frozen. Routers and routed experts have no adapters.
 struct adapters {
