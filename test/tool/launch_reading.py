@@ -11,7 +11,7 @@ sys.path.insert(0, str(PACKAGE))
 
 GPT = ("--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 "
        "--micro-batch-size 4 --global-batch-size 64 --vocab-size 50257 --fp16")
-LLAMA = "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_seq_length 2048 --bf16 True --output_dir o"
+LLAMA = "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_seq_length 2048 --bf16 True --output_dir o --overwrite_output_dir True"
 
 
 def part(run, name):

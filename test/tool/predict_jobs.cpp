@@ -303,6 +303,8 @@ TEST_CASE("predict --deepspeed: sizes of a batch, formats, and what the Trainer 
                "pipelines stop at stages 2 and 3"),
        refused(batch + R"("sequence_parallel_size":8)", "\"sequence_parallel_size\""),
        refused(batch + R"("optimizer":{"type":"OneBitAdam"})", "only the state of Adam"),
+       refused(batch + R"("msamp":{"enabled":true,"opt_level":"O2"})",
+               "weights, gradients and state in 8"),
        refused(
            batch + R"("zero_optimization":{"stage":3,"offload_optimizer":{"device":"cpu","ratio":0.3}})",
            "\"ratio\"")});

@@ -298,17 +298,17 @@ def _of_megatron(given: dict[str, Any], training: Training) -> Run:
             "micro_batch": int(values.pop("micro-batch-size")),
             "sequences": int(values.pop("global-batch-size")),
         }
+    if values.get("attention-backend") is None:
+        values["attention-backend"] = "flash"
+    if values["recompute-granularity"] == "none":
+        del values["recompute-granularity"]
+    run.arguments = {"program": "megatron sft", **values}
     if is_of_pairs:
         double_batch(run)
     if kind:
         add_preference(run, kind, beta)
         if given.get("packing") == "true":
             run.unknown.append("packing: sequences of full length are taken as pairs")
-    if values.get("attention-backend") is None:
-        values["attention-backend"] = "flash"
-    if values["recompute-granularity"] == "none":
-        del values["recompute-granularity"]
-    run.arguments = {"program": "megatron sft", **values}
     _note_ranks(run, training)
     return run
 

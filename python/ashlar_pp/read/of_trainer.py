@@ -176,7 +176,7 @@ def of_arguments(
     read_packed(v, run)
     read_optimizer(v, run)
     if says_weights:
-        read_weights(v, run)
+        read_weights(v, run, folder)
     if is_of_pairs:
         double_batch(run)
     if kind == "gkd":

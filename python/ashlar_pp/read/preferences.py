@@ -143,11 +143,13 @@ def double_batch(run: Run) -> None:
 
 def adds_reference(run: Run, forwards: int) -> bool:
     """A model as large as the one that trains, which runs forwards beside its own, as
-    TRL's trainers do; beside adapters it is the same model. Not under Megatron-Core."""
-    if run.framework == "megatron":
+    TRL's trainers do, and ms-swift's over Megatron-Core in the same step of the same
+    ranks (swift/megatron/trainers); beside adapters it is the same model."""
+    if str(run.arguments.get("pipeline-model-parallel-size", 1)) != "1":
         run.unknown.append(
             "the forward of the reference"
             + ("" if run.program.get("lora") else ", and its weights")
+            + ", in a pipeline"
         )
         return False
     run.program["frozen_forwards"] = forwards

@@ -7,9 +7,11 @@ gradients and state are in 16 bits too, unless DeepSpeed or FSDP holds them in 3
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Mapping
 
 from .optimizers import add_held_in_16
+from .releases import transformers_of
 from .run_file import Run
 from .values import Values
 
@@ -18,7 +20,7 @@ _IN_16 = ("bfloat16", "bf16", "float16", "fp16", "half")
 _IN_32 = ("float32", "fp32", "float")
 
 
-def read_weights(v: Values, run: Run) -> None:
+def read_weights(v: Values, run: Run, folder: pathlib.Path) -> None:
     said, is_told = _said(v, run)
     if run.program.get("lora"):
         _add_frozen(v, run, said, is_told)
@@ -28,6 +30,11 @@ def read_weights(v: Values, run: Run) -> None:
             f"torch_dtype {said}: weights and state are taken in 32 bits"
         )
     holds_32 = run.framework == "deepspeed" or run.layout.get("sharding") != "none"
+    if not said and not holds_32 and transformers_of(v, folder) != 4:
+        run.unknown.append(
+            "torch_dtype is not said: weights and state are taken in 32 bits, as "
+            "transformers 4 loads them; 5 loads them as the model's file has them"
+        )
     if said in _IN_16 and not holds_32:
         add_held_in_16(run, v.word("optim", "optimizer", default="adamw_torch"))
 

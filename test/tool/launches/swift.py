@@ -55,7 +55,9 @@ WRITTEN = {
         "batch.sequence": 2560, "batch.micro_batch": 2, "program.frozen_copy": None, "unknown": None},
     "swift rlhf --rlhf_type grpo --tuner_type full --model a/b --max_length 2048 --reward_funcs a": {"program.frozen_copy": True},
     "megatron rlhf --rlhf_type dpo --model a/b --max_length 2048 --global_batch_size 8 --micro_batch_size 1": {
-        "batch.micro_batch": 2, "batch.sequences": 16, "unknown.0": "the forward of the reference, and its weights"},
+        "batch.micro_batch": 2, "batch.sequences": 16, "program.frozen_forwards": 1, "program.frozen_copy": True, "unknown": None},
+    "megatron rlhf --rlhf_type dpo --model a/b --max_length 2048 --pipeline_model_parallel_size 2": {
+        "program.frozen_forwards": None, "unknown.0": "the forward of the reference, and its weights, in a pipeline"},
     "megatron rlhf --rlhf_type grpo --model a/b --max_length 2048 --max_completion_length 1024 --global_batch_size 8 --num_generations 4 "
     "--reward_funcs a --offload_optimizer true": {"batch.sequences": 8, "megatron.seq-length": "3072", "unknown": ["the weights of the reference"]},
     "echo '{\"distributed_type\": \"FSDP\", \"num_processes\": 8}' > fsdp.json\n"

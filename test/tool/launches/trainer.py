@@ -2,6 +2,11 @@
 
 from launch_reading import LLAMA, of_script
 
+# Without a word of release 4 of transformers.
+SHORT = LLAMA.replace(" --overwrite_output_dir True", "")
+OPEN = ("torch_dtype is not said: weights and state are taken in 32 bits, as transformers 4 loads them; "
+        "5 loads them as the model's file has them")
+
 WRITTEN = {
     f"torchrun sft.py {LLAMA} --model_name_or_path none --use_peft --lora_r 16 --lora_target_modules q_proj v_proj": {
         "program.lora": "16,q_proj,v_proj", "batch.micro_batch": 2, "layout.sharding": "none"},
@@ -41,6 +46,11 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA} --pure_bf16 True".replace(" --bf16 True", ""): {
         "program.precision": "bf16", "unknown.0": "weights and gradients in 16 bits without a copy: memory is less than said",
         "program.fact": "data-overlap=on,bucket=6553600,main-weights=16-bit,first-moment=16-bit,second-moment=16-bit"},
+    f"torchrun sft.py {SHORT}": {"unknown": [OPEN]},
+    f"torchrun sft.py {SHORT} --evaluation_strategy no": {"unknown": None},
+    f"torchrun sft.py {SHORT} --fsdp 'full_shard auto_wrap'": {"unknown": None},
+    f"echo 'transformers==4.44.2' > requirements.txt\ntorchrun sft.py {SHORT}": {"unknown": None},
+    f"echo 'transformers>=5.0,<6' > requirements.txt\ntorchrun sft.py {SHORT}": {"unknown": [OPEN]},
     f"torchrun sft.py {LLAMA} --torch_dtype bfloat16": {
         "program.fact": "data-overlap=on,bucket=6553600,main-weights=16-bit,first-moment=16-bit,second-moment=16-bit",
         "unknown": ["weights and gradients in 16 bits without a copy: memory is less than said"]},
@@ -104,7 +114,7 @@ RECIPES = [
     ({"model": {"hidden_dim": 64, "type": "llama"}, "trainer": {"train_batch_size": 8}}, "of no kind that is read here"),
     ({"model_name_or_path": "a/b", "num_generations": 8, "reward_funcs": ["accuracy"], "pass_rate_min": 0.2}, "nothing trains"),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "beta": 0.1, "max_prompt_length": 512}, "--set rl=dpo"),
-    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True},
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 2048, "bf16": True, "group_by_length": False},
      {"unknown.0": "how ranks share the state, which the launcher says: taken to be --sharding none"}),
     ({"compute_environment": "LOCAL_MACHINE", "distributed_type": "FSDP"}, "is accelerate's"),
 ]

@@ -28,7 +28,7 @@ WRITTEN = {
 }
 
 RECIPES = [
-    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 512, "beta": 2.0, "gamma_beta_ratio": 0.8, "bf16": True,
+    ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "max_length": 512, "beta": 2.0, "gamma_beta_ratio": 0.8, "bf16": True, "overwrite_output_dir": True,
       "dataset_mixer": {"a/b": 1.0}}, {"batch.micro_batch": 4, "program.frozen_forwards": None,
       "unknown.0": "how ranks share the state, which the launcher says: taken to be --sharding none"}),
 ]

@@ -8,7 +8,7 @@ namespace ashlar::cost::testing {
 namespace {
 
 // A matrix of 160 x 96 with adapters of peft 0.21, whose operations PyTorch's counter has counted.
-constexpr adapted_matrix wide{.in = 96, .out = 160};
+constexpr adapted_matrix matrix_of_160{.in = 96, .out = 160};
 
 struct counted {
   double forward = 0, backward = 0;
@@ -32,7 +32,7 @@ counted operations(adapter_form const& form, bool are_of_tokens) {
 
 void must_be(adapter_kind kind, int rank, double parameters, counted of_token, counted once) {
   CAPTURE(static_cast<int>(kind));
-  adapter_form const form = form_of({.rank = rank, .kind = kind}, wide);
+  adapter_form const form = form_of({.rank = rank, .kind = kind}, matrix_of_160);
   CHECK(form.parameters == parameters);
   CHECK(operations(form, true) == of_token);
   CHECK(operations(form, false) == once);
@@ -60,17 +60,17 @@ TEST_CASE("adapter forms: what dropout before magnitudes runs again") {
   adapters const of{.rank = 8, .kind = adapter_kind::magnitudes};
   adapters drops = of;
   drops.drops_inputs = true;
-  counted const without = operations(form_of(of, wide), true),
-                with = operations(form_of(drops, wide), true);
+  counted const without = operations(form_of(of, matrix_of_160), true),
+                with = operations(form_of(drops, matrix_of_160), true);
   CHECK(with.forward - without.forward == 2 * 96 * 160);
   CHECK(with.backward - without.backward == 2 * 96 * 160);
-  CHECK(operations(form_of(of, wide), false) == counted{2 * 8 * 96.0 * (96 + 160), 0});
+  CHECK(operations(form_of(of, matrix_of_160), false) == counted{2 * 8 * 96.0 * (96 + 160), 0});
 }
 
 TEST_CASE("adapter forms: one pair of matrices serves all") {
   CHECK(shared_bytes({.rank = 8, .kind = adapter_kind::shared_matrices}, 96, 160) == 4 * 8 * 256);
   CHECK(shared_bytes({.rank = 8}, 96, 160) == 0);
-  CHECK(form_of({.rank = 8, .kind = adapter_kind::butterflies}, wide).held == 4 * 96 * 96);
+  CHECK(form_of({.rank = 8, .kind = adapter_kind::butterflies}, matrix_of_160).held == 4 * 96 * 96);
 }
 
 }  // namespace ashlar::cost::testing

@@ -88,7 +88,7 @@ std::vector<table> all_numbers_of(question const& q, constants const& c, spreads
   for (layer const& l : q.model.kinds) {
     made[6].push_back(numbers_of(work_of(q, l)));
     made[6].push_back(numbers_of(work_again(q, l, q.layout.recompute)));
-    made[6].push_back(numbers_of(adapter_work(q, l)));
+    made[6].push_back(numbers_of(adapter_work(q, l, adapter_pass::both_gradients)));
     made[6].push_back(numbers_of(shared_expert_work(q, l.feed)));
   }
   made[7].push_back(tags_of(parts_in_pairs(q, stages[0], c, 1e-9)));

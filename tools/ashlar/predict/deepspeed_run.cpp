@@ -93,6 +93,7 @@ class deepspeed_reader : json_reader {
     read_batch();
     read_precision();
     read_optimizer();
+    refuse_narrow_state();
     for (auto const& [key, value] : root_.items()) {
       constexpr std::array read_keys{"train_micro_batch_size_per_gpu",
                                      "train_batch_size",
@@ -102,6 +103,7 @@ class deepspeed_reader : json_reader {
                                      "gradient_accumulation_steps",
                                      "zero_optimization",
                                      "pipeline",
+                                     "msamp",
                                      "tensor_parallel",
                                      "sequence_parallel_size"};
       if (!is_among(read_keys, key) && !says_off(value)) note(key, is_among(silent_root_keys, key));
@@ -313,6 +315,16 @@ class deepspeed_reader : json_reader {
     if (!is_among(counted, name))
       fail(*type, fmt::format("\"type\": only the state of Adam is counted here, not of {}",
                               name.substr(0, 64)));
+  }
+
+  // MS-AMP, which replaces the optimizer of DeepSpeed and its own ZeRO.
+  void refuse_narrow_state() const {
+    json const* const at = find_object("msamp");
+    if (at != nullptr && flag(*at, "enabled"))
+      fail(*at,
+           "\"msamp\": products in 8 bits, and weights, gradients and state in 8 and 16, are not "
+           "counted; "
+           "without it, \"enabled\": false");
   }
 
   json const& root_;
