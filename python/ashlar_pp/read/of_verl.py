@@ -31,6 +31,14 @@ _FORMATS = {
 }
 
 
+# Keys of verl with those of rLLM, and rLLM's defaults.
+_RLLM = {
+    "actor_rollout_ref.rollout.n": ("rllm.rollout.n", 8),
+    "data.max_prompt_length": ("rllm.data.max_prompt_length", 2048),
+    "data.max_response_length": ("rllm.data.max_response_length", 30720),
+}
+
+
 def is_for(training: Training) -> bool:
     is_verl = training.is_module and training.program.startswith(("verl.", "recipe."))
     return is_verl or any(w.lstrip("+").startswith(_ACTOR) for w in training.arguments)
@@ -42,19 +50,48 @@ def read(training: Training) -> Run:
     folder = pathlib.Path(training.command.folder)
     words = list(training.arguments)
     config = _config_name(words)
+    words, own = _without_rllm(words)
     for word in words:
         name, equals, value = word.lstrip("+~").partition("=")
         if equals and not name.startswith("-"):
             tree[name] = _value(value)
     whole = composed(config, words)
     if whole is not None:
-        return of_values(Values(whole, "verl's configuration"), folder, set(tree))
+        run = of_values(Values(whole, "verl's configuration"), folder, set(tree))
+        run.unknown.extend(own)
+        return run
     engine = "megatron" if "megatron" in config else tree.get("model_engine", "dp")
     if engine != "dp":
         tree.setdefault(_ACTOR + "strategy", engine)
     run = of_values(Values(tree, "verl's configuration"), folder)
     run.notes.append("what the words leave open is as in verl 0.7, which is not here")
+    run.unknown.extend(own)
     return run
+
+
+def _without_rllm(words: list[str]) -> tuple[list[str], list[str]]:
+    """Words of rLLM stand above verl's for what both have, and its own defaults where
+    neither is said (rllm/trainer/verl/utils.py at 9beb6e0f). Returns verl's words, and
+    the names of the others."""
+    said = {word.lstrip("+").partition("=")[0]: word for word in words}
+    own = [name for name in said if name.startswith(("rllm.", "rllm/"))]
+    made = [word for name, word in said.items() if name not in own]
+    both = dict(_RLLM)
+    if said.get("rllm.async_training.enable", "").lower().endswith("=true"):
+        both[_ACTOR + "ppo_mini_batch_size"] = (
+            "rllm.async_training.mini_batch_size",
+            1,
+        )
+        made = [w for w in made if "ppo_mini_batch_size=" not in w]
+    for name, (other, usual) in both.items():
+        if other in said:
+            value = said[other].partition("=")[2]
+            made = [word for word in made if word.lstrip("+").split("=")[0] != name]
+            made.append(f"{name}={value}")
+        elif own and not any(word.lstrip("+").startswith(name + "=") for word in made):
+            made.append(f"{name}={usual}")
+    taken = {other for other, _ in both.values()}
+    return (made, [name for name in own if name not in taken]) if own else (words, [])
 
 
 def _config_name(words: list[str]) -> str:

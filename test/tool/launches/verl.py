@@ -9,6 +9,13 @@ CORE = f"{ACTOR}megatron.override_transformer_config."
 MIXED = f"{ACTOR}fsdp_config.mixed_precision."
 
 WRITTEN = {
+    # Words of rLLM stand above verl's, and its own defaults where neither is said.
+    "python -m train rllm/backend=verl rllm.rollout.n=4 actor_rollout_ref.rollout.n=2 data.max_response_length=1024 rllm.agent.max_steps=3 "
+    f"{ACTOR}ppo_mini_batch_size=16 {ACTOR}ppo_micro_batch_size_per_gpu=1": {
+        "batch": {"sequence": 3072, "sequences": 64, "micro_batch": 1}, "unknown": ["rllm/backend", "rllm.agent.max_steps"]},
+    f"python -m train rllm.async_training.enable=True rllm.async_training.mini_batch_size=32 {ACTOR}ppo_mini_batch_size=16 "
+    f"{ACTOR}ppo_micro_batch_size_per_gpu=1 data.max_prompt_length=1024": {
+        "batch": {"sequence": 31744, "sequences": 256, "micro_batch": 1}, "unknown": ["rllm.async_training.enable"]},
     f"{ONE} +{MIXED}param_dtype=bf16 +{MIXED}reduce_dtype=fp32 +{MIXED}buffer_dtype=fp32": {"program.precision": "bf16", "unknown": None},
     f"{ONE} +{MIXED}param_dtype=float32 +{MIXED}reduce_dtype=bfloat16": {
         "program.precision": "fp32", "unknown.0": f"{MIXED}reduce_dtype: gradients are summed in 16 bits"},
