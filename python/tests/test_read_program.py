@@ -127,6 +127,12 @@ def test_prompts_and_answers_have_a_length_each(tmp_path):
     assert "prompts have 64 tokens and answers 96: give --sequence" in said
 
 
+def test_several_lengths_are_asked_for(tmp_path):
+    run, said = read(tmp_path, "--cutoff_len 96")
+    assert "sequence" not in run["batch"]
+    assert "several lengths, cutoff_len 96, block_size 256: give --sequence" in said
+
+
 def test_deepspeed_shares_what_its_file_says(tmp_path):
     run, _ = read(tmp_path, "--share zero.json")
     assert run["deepspeed"]["zero_optimization"] == {"stage": 2}

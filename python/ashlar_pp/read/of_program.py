@@ -149,8 +149,12 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
     loop = record.get("loop")
     if loop:
         given.update(words_of(loop))
-    length = next((name for name in LENGTHS if own.get(name) is not None), "")
-    if not any(name in given for name in LENGTHS) and length:
+    said = {name: own[name] for name in LENGTHS if own.get(name) is not None}
+    length = next(iter(said), "")
+    if any(name in given for name in LENGTHS):
+        said = {}
+    differ = len({str(each) for each in said.values()}) > 1
+    if said and not differ:
         given[length] = own[length]
         given["max_target_length"] = own.get("max_target_length")
     if model["recomputes"]:
@@ -185,7 +189,10 @@ def _run(training: Training, record: Mapping[str, Any], ranks: int) -> Run:
             "rows of the vocabulary, of which the program makes as many as its "
             "tokenizer has: --model DIR with the tokenizer's files says them"
         )
-    if length and length in given:
+    if differ:  # that of an answer that is generated may be among them
+        named = ", ".join(f"{name} {each}" for name, each in said.items())
+        run.notes.append(f"the program has several lengths, {named}: give --sequence")
+    elif length and length in given:
         run.notes.append(f"the length of a sequence is {length} of the program")
     if loop and not training.devices:
         run.notes.append(f"{training.program} trains on {loop['ranks']} ranks")
