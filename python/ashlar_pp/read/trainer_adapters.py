@@ -100,6 +100,11 @@ def read_kind(v: Values, run: Run) -> None:
     word = "dora" if v.flag("use_dora", "peft_use_dora") else v.word("peft_kind")
     if not run.program.get("lora") or word not in ("dora", *WORDS):
         return
+    if word == "boft":
+        run.unknown.append(
+            "permutations of BOFT: held on the device here; where a model is there "
+            "before it has adapters, they stay on the host and each forward copies them"
+        )
     drops = word == "dora" and _drops_inputs(v, run)
     rank, *rest = run.program["lora"].split(",")
     words = [word, "dropout"] if drops else [word]

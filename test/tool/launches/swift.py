@@ -37,7 +37,9 @@ WRITTEN = {
     "swift sft --model a/b --max_length 2048 --use_dora true --lora_dropout 0 --target_modules q_proj v_proj": {"program.lora": "8,dora,q_proj,v_proj"},
     "swift sft --model a/b --max_length 2048 --tuner_type full --freeze_parameters_ratio 0.9": {"program.freeze": "ratio=0.9"},
     "swift sft --model a/b --max_length 2048 --tuner_type adalora --lora_rank 4": {"program.lora": "12,adalora", "unknown": None},
-    "swift sft --model a/b --max_length 2048 --tuner_type boft --boft_dropout 0.1": {"program.lora": "4,boft", "unknown": None},
+    "swift sft --model a/b --max_length 2048 --tuner_type boft --boft_dropout 0.1": {
+        "program.lora": "4,boft", "unknown.0": "permutations of BOFT: held on the device here; where a model is there before it has adapters, "
+        "they stay on the host and each forward copies them"},
     "swift sft --model a/b --max_length 2048 --tuner_type fourierft --target_modules q_proj": {"program.lora": "2000,fourierft,q_proj", "unknown": None},
     "swift sft --model a/b --max_length 2048 --tuner_type vera --vera_rank 64 --target_modules k_proj v_proj": {
         "program.lora": "64,vera,k_proj,v_proj", "unknown": None},
