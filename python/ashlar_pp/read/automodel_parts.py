@@ -54,7 +54,10 @@ def add_adapters(v: Values, run: Run, path: pathlib.Path) -> None:
     # Grouped experts are matched by names alone, not as linear layers.
     if any(fnmatch.fnmatch("model.layers.0.mlp.experts", each) for each in named):
         if "expert" in run.layout:
-            raise Unreadable(f"{path}: peft: adapters of experts are not counted")
+            raise Unreadable(
+                f"{path}: peft: adapters of experts are not counted; --set "
+                "peft.target_modules=NAMES predicts those of other matrices alone"
+            )
         run.unknown.append("adapters of experts, if the model has any: not counted")
     if not left_out and (v.section("freeze_config") or v.section("processor")):
         run.unknown.append("adapters in towers, whose names may be the same")

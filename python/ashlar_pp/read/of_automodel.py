@@ -123,7 +123,8 @@ def _refuse_others(v: Values, path: pathlib.Path) -> None:
         raise Unreadable(f"{path}: recipe {name or 'without a name'} is not known here")
     for key in ("qat", "dllm", "flow_matching"):
         if v.section(key) and v.get(f"{key}.enabled") is not False:
-            raise Unreadable(f"{path}: {key}: a step of another kind")
+            hint = "; --set qat=null predicts without" if key == "qat" else ""
+            raise Unreadable(f"{path}: {key}: a step of another kind{hint}")
         v.asked.update(f"{key}.{each}" for each in v.section(key))
     if v.get("model.drafter_path"):
         raise Unreadable(f"{path}: model.drafter_path: a second model trains beside it")

@@ -128,6 +128,12 @@ def _refuse_parts(given: dict[str, Any]) -> None:
     teaches = ("teacher_model",) if given.get("rlhf_type") == "gkd" else ()
     for name in (each for each in _OTHER_TRAINING if each not in teaches):
         if given.pop(name, None) not in (None, "none", "0", "false", "causal_lm"):
+            if name == "lisa_activated_layers":
+                raise Unreadable(
+                    f"--{name}: other layers train after some steps, and state of all "
+                    "that have trained stays; --train-only of ashlar predict says one "
+                    "choice of them"
+                )
             raise Unreadable(f"--{name}: another part trains, or another head")
 
 

@@ -85,5 +85,6 @@ REFUSED = {
     "megatron sft --model a/b --tuner_type adalora": "Megatron-Core has LoRA alone",
     "swift sft --model a/b --task_type generative_reranker": "its head, or its loss, is not known",
     "megatron sft --model a/b --freeze_llm true": "--freeze_llm",
+    "swift sft --model a/b --tuner_type full --lisa_activated_layers 2": "state of all that have trained stays",
     "swift sample --model a/b": "sft, pt and rlhf are read",
 }
