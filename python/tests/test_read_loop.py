@@ -111,8 +111,9 @@ def test_fabric_of_lightning(tmp_path):
 
 
 def test_plain_python_is_one_rank(tmp_path):
-    run, _ = read(tmp_path, "", start="python")
+    run, said = read(tmp_path, "--begins first.pt", start="python")
     assert run["layout"] == {"sharding": "none", "data": 1}
+    assert "not on this machine: first.pt, texts/train.bin" in said
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,7 @@ def test_plain_python_is_one_rank(tmp_path):
         ("--odd lengths", "a step has forwards of 2 modules or shapes"),
         ("--odd lengths --rounds 3", "its steps differ"),
         ("--odd penalty", "a step has 8 forwards and 4 backwards"),
+        ("--begins first.pt --odd state", "first.pt, which is more than weights"),
         ("--asks", "texts/words.json, in a folder whose data are not here"),
     ],
 )

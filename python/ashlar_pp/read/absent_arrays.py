@@ -1,5 +1,5 @@
-"""Tokens in a file that is not here: an array of zeros, from which a program cuts
-sequences of its own length."""
+"""Files that are not here: tokens are an array of zeros, from which a program cuts
+sequences of its own length, and weights load nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 _ELEMENTS = 1 << 27  # more than any batch; memory is taken as it is read
+
+
+class _State:
+    """Weights of a file that is not here. A module may load them; what else is in the
+    file, such as sizes, is not known."""
+
+    def __init__(self, path: str) -> None:
+        vars(self)["path"] = path
+
+    def __getattr__(self, name: str) -> Any:
+        raise FileNotFoundError(f"{vars(self)['path']}, which is more than weights")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise FileNotFoundError(f"{vars(self)['path']}, which is more than weights")
 
 
 class Arrays:
@@ -45,6 +59,7 @@ class Arrays:
             return numpy.zeros(shape or _ELEMENTS, dtype)
 
         numpy.memmap = Mapped
+        self._leave_out_weights()
         for place, name in (
             (os.path, "exists"),
             (os.path, "isfile"),
@@ -52,6 +67,25 @@ class Arrays:
             (pathlib.Path, "is_file"),
         ):
             setattr(place, name, self._told(getattr(place, name)))
+
+    def _leave_out_weights(self) -> None:
+        torch: Any = importlib.import_module("torch")
+        load, take = torch.load, torch.nn.Module.load_state_dict
+
+        def loaded(file: Any, *words: Any, **named: Any) -> Any:
+            is_path = isinstance(file, str | os.PathLike)
+            if not is_path or pathlib.Path(file).exists():
+                return load(file, *words, **named)
+            self.missing.append(str(file))
+            return _State(str(file))
+
+        def taken(module: Any, state: Any, *words: Any, **named: Any) -> Any:
+            if isinstance(state, _State):
+                return take(module, module.state_dict())
+            return take(module, state, *words, **named)
+
+        torch.load = loaded
+        torch.nn.Module.load_state_dict = taken
 
     def _told(self, ask: Callable[..., bool]) -> Callable[..., bool]:
         @functools.wraps(ask)

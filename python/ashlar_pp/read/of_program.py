@@ -66,9 +66,11 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
         )
     ranks = (training.nodes or nodes) * (training.devices or devices)
     record = _record(training, ranks, training.devices or devices, seconds)
-    if "loop" in record and not training.devices and training.launcher == "":
-        # A program that plain Python starts may find no rank in its environment.
-        record = _record(training, 0, devices, seconds)
+    is_own = "loop" in record or "error" in record
+    if is_own and not training.devices and training.launcher == "":
+        # A loop of a program's own that plain Python starts finds no ranks.
+        alone = _record(training, 0, devices, seconds)
+        record = alone if "loop" in {**record, **alone} else record
     if "error" in record:
         raise Unreadable(
             f"{training.program} did not come to its training: {record['error']}"

@@ -29,6 +29,7 @@ parser.add_argument("--pure", action="store_true")
 parser.add_argument("--sum-each", action="store_true")
 parser.add_argument("--asks", action="store_true")
 parser.add_argument("--odd", default="")
+parser.add_argument("--begins", help="a file of weights")
 given = parser.parse_args()
 WIDE, WORDS, LAYERS, HEADS = 32, 96, 3, 4
 
@@ -98,6 +99,9 @@ if is_one_of_many:
     torch.distributed.init_process_group("nccl")
 with fabric.init_module() if fabric else contextlib.nullcontext():
     model = Model().to("cuda")
+if given.begins:
+    state = torch.load(given.begins)
+    model.load_state_dict(state["model"] if given.odd == "state" else state)
 if given.pure:
     model = model.bfloat16()
 if fabric:
