@@ -214,3 +214,4 @@ def test_what_is_absent_is_taken_apart_as_a_line_names_it():
     assert len({id(each) for each in (first, second, one, two, three, four)}) == 6
     assert len(list(Absent())) == 1
     assert dict(**Absent()) == {}
+    del Absent()["columns"]

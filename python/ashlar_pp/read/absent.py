@@ -40,6 +40,9 @@ class Absent:
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
 
+    def __delitem__(self, key: Any) -> None:
+        pass
+
     def __iter__(self) -> Iterator[Any]:
         return iter([type(self)() for _ in range(_unpacked())])
 
