@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .recorder import is_python, is_started
 from .recording import Command
+from .run_file import Unreadable
+from .values import found, read_file
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,12 @@ def _handed_on(one: Training | None) -> Training | None:
     last = Command(
         tuple(inner[at[0] :]), one.command.folder, one.command.environment, outer
     )
-    return _training(last) or one
+    made = _training(last)
+    nodes = _number(re.sub(r".*--num_nodes[ =](\d+).*|.*", r"\1", " ".join(outer[-1])))
+    if made and one.name == "mason.py" and made.launcher == "accelerate" and nodes:
+        # Ai2's jobs: processes that are said are those of a node.
+        made = dataclasses.replace(made, nodes=nodes)
+    return made or one
 
 
 def _training(command: Command) -> Training | None:
@@ -229,8 +238,19 @@ def _ranks(
         devices = _number(options.get("nproc", options.get("n"))) or around[1]
         ranks = _number(options.get("world_size"))
         return (ranks // devices if ranks and devices else around[0]), devices
-    nodes = _number(options.get("num_machines")) or 1
-    return nodes, _number(options.get("num_processes")) // nodes or around[1]
+    said = {**_accelerates(options, command), **options}
+    nodes = _number(str(said.get("num_machines"))) or 1
+    return nodes, _number(str(said.get("num_processes"))) // nodes or around[1]
+
+
+def _accelerates(options: Mapping[str, str], command: Command) -> Mapping[str, Any]:
+    """What accelerate's own file says, where it is here."""
+    try:
+        path = found(options.get("config_file", ""), pathlib.Path(command.folder))
+        tree = read_file(path)
+    except Unreadable:
+        return {}
+    return tree if isinstance(tree, Mapping) else {}
 
 
 def _visible(command: Command) -> int:

@@ -109,6 +109,8 @@ def _add_adapters(
     tree: Mapping[str, Any], given: dict[str, Any], path: pathlib.Path
 ) -> None:
     adapters = _section(tree, "peft_config", path)
+    if adapters.get("export_dir"):
+        raise Unreadable(f"{path}: export_dir: it writes a model, and trains nothing")
     kind = adapters.get("name")
     if kind == "freeze":
         given["finetuning_type"] = kind

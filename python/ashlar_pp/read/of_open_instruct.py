@@ -19,7 +19,7 @@ _QUIET = """
     exp_name run_name output_dir seed dataset_ chat_template add_bos tokenizer_ save_
     learning_rate lr_ warmup weight_decay max_grad_norm set_weight fused_optimizer
     total_episodes num_training num_epochs local_eval local_main backend_timeout beta
-    clip_ use_rho rho_ kl_ loss_ alpha ref_policy load_ref record_entropy use_vllm
+    clip_ use_rho rho_ kl_ loss_ alpha ref_policy record_entropy use_vllm
     vllm_ single_gpu num_nodes gather_whole enable_queue queue_ verbose push_to hf_
     cache_ checkpoint_ gs_ keep_last try_ no_try oe_eval eval_ send_slack async_
     active_sampling filter_ no_resampling advantage_ mask_ max_token_length system_
@@ -60,6 +60,8 @@ def read(training: Training) -> Run:
         "grpo: one update, with packs of prompts and answers of full length; no "
         "generation, no rewards, and no log-probabilities of other models"
     )
+    if v.flag("load_ref_policy", default=True):  # whatever beta is
+        run.program["frozen_copy"] = True
     run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)
     return run
 

@@ -25,7 +25,14 @@ _OTHER_STEPS = {
     ),
     "a model of diffusion trains": re.compile(r"(^|_)diffusion(_|$)|^noise_\w+"),
 }
-_AGAIN = re.compile(r"(grad|activation)\w*checkpoint(?!ing_kwargs)|(?<!p)recompute")
+_AGAIN = re.compile(
+    r"(grad|activation)\w*checkpoint(?!ing_kwargs)|(?<!p)recompute"
+    r"|^activation_memory_budget$"
+)
+# Micro-batches of a step, and ranks that share a model, with other names.
+_STEPS = re.compile(r"^(grad\w*_)?accum\w*$")
+_RANKS = re.compile(r"^(pipe|pipeline|model|tensor)_(model_)?parallel\w*$")
+_OFF = ("none", "", "false", "0")
 
 
 def refuse_own_words(v: Values) -> None:
@@ -42,10 +49,25 @@ def refuse_own_words(v: Values) -> None:
                     "ashlar predict by its options",
                     flag=key,
                 )
+        if key in told and _changes_nothing(key, str(v.all[key]).lower()):
+            v.asked.add(key)
+            continue
         if key in told and _AGAIN.search(key):
             raise Unreadable(
                 f"{key}: recomputation by a name of the program's own; --set "
                 f"gradient_checkpointing=true --set {key}=false says it",
+                flag=key,
+            )
+        if key in told and _STEPS.search(key):
+            raise Unreadable(
+                f"{key}: micro-batches of a step by a name of the program's own; --set "
+                f"gradient_accumulation_steps={v.all[key]} --set {key}=1 says them",
+                flag=key,
+            )
+        if key in told and _RANKS.search(key):
+            raise Unreadable(
+                f"{key}: a program of its own shares the model; describe the step to "
+                "ashlar predict by its options",
                 flag=key,
             )
         if _BITS.search(key) and str(v.all[key]) not in ("16", "32"):
@@ -65,6 +87,14 @@ def refuse_own_words(v: Values) -> None:
                 "what trains",
                 flag=key,
             )
+
+
+def _changes_nothing(key: str, value: str) -> bool:
+    """Whether other names say no recomputation, one micro-batch, or one rank."""
+    if _AGAIN.search(key):
+        return value in _OFF
+    is_size = _STEPS.search(key) or _RANKS.search(key)
+    return bool(is_size) and value in (*_OFF, "1")
 
 
 # Each shares weights and states, or runs passes, in its own way.

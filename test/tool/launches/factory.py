@@ -52,6 +52,7 @@ RECIPES = [
     ({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "pref_loss": "sigmoid"},
      {"batch.micro_batch": 4, "program.frozen_forwards": 1, "unknown.0": "the command's stage, which the file leaves open: taken as dpo"}),
     ({"model": "a/b", "model_class": "llm", "micro_batch_size": 2, "pref_loss": "orpo"}, {"batch.micro_batch": 4, "program.frozen_forwards": None}),
+    ({"model": "a/b", "peft_config": {"name": "lora", "export_dir": "c"}}, "it writes a model, and trains nothing"),
     ({"model": "a/b", "model_class": "llm", "enable_activation_checkpointing": False}, {"layout.recompute": None, "layout.sharding": "none"}),
     ({"model": "a/b", "model_class": "llm", "peft_config": {"name": "freeze", "freeze_trainable_layers": 4}}, {"program.train_only": "last=4"}),
     ({"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "cutoff_len": 512, "finetuning_type": "freeze",

@@ -18,6 +18,14 @@ WRITTEN = {
     f"torchrun sft.py {LLAMA.replace('--max_seq_length 2048', '')} --max_source_length 64": {"batch.sequence": 64},
     "echo '{\"zero_optimization\": {\"stage\": 2}}' > ds.json\nexport CUDA_VISIBLE_DEVICES=0,2\n"
     f"deepspeed sft.py {LLAMA} --deepspeed ds.json": {"notes.1": "launched on 1 x 2 devices"},
+    f"torchrun own.py {LLAMA} --grad_accum_steps 1 --model_parallel_size 1 --grad_checkpoint false": {
+        "batch.micro_batches": 4, "unknown": None},
+    "echo 'num_machines: 2\nnum_processes: 12' > a.yaml\n"
+    f"accelerate launch --config_file a.yaml sft.py {LLAMA}": {"notes.1": "launched on 2 x 6 devices"},
+    "echo 'num_machines: 2\nnum_processes: 12' > a.yaml\n"
+    f"accelerate launch --config_file a.yaml --num_machines 1 --num_processes 4 sft.py {LLAMA}": {"notes.1": "launched on 1 x 4 devices"},
+    f"python mason.py --num_nodes 4 --gpus 8 -- accelerate launch --num_processes 8 sft.py {LLAMA}": {"notes.1": "launched on 4 x 8 devices"},
+    f"python other.py --num_nodes 4 --gpus 8 -- accelerate launch --num_processes 8 sft.py {LLAMA}": {"notes.1": "launched on 1 x 8 devices"},
     f"torchrun sft.py {LLAMA} --optim paged_adamw_8bit": {
         "program.fact": "data-overlap=on,bucket=6553600,first-moment=8-bit,second-moment=8-bit"},
     f"torchrun sft.py {LLAMA} --optim adamw_torch_4bit": {
@@ -105,6 +113,10 @@ REFUSED = {
     f"torchrun sft.py {LLAMA} --rank 8 --alpha 16": "rank: adapters by a program of its own",
     f"torchrun sft.py {LLAMA} --include_expert_lora true": "include_expert_lora: adapters by a program of its own",
     f"torchrun own.py {LLAMA} --image_token_num_per_image 576": "it trains on images that it generates",
+    f"torchrun own.py {LLAMA} --grad_accum_steps 4": "--set gradient_accumulation_steps=4 --set grad_accum_steps=1",
+    f"deepspeed own.py {LLAMA} --pipe_parallel_size 2": "a program of its own shares the model",
+    f"torchrun own.py {LLAMA} --grad_checkpoint 1": "recomputation by a name",
+    f"torchrun own.py {LLAMA} --activation_memory_budget 0.5": "recomputation by a name",
     f"torchrun own.py {LLAMA} --noise_range_low 0.1": "a model of diffusion trains",
     f"torchrun sft.py {LLAMA} --low_rank_training True": "low_rank_training: adapters by a program of its own",
     f"torchrun sft.py {LLAMA} --use_lora True": "--set lora_r=RANK --set lora_target_modules=NAMES",
