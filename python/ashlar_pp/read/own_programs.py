@@ -30,7 +30,7 @@ _AGAIN = re.compile(
     r"|^activation_memory_budget$"
 )
 # Micro-batches of a step, and ranks that share a model, with other names.
-_STEPS = re.compile(r"^(grad\w*_)?accum\w*$")
+_STEPS = re.compile(r"^(grad\w*_)?accum\w*_(steps|iters?|counts?)$|^grad_accum$")
 _RANKS = re.compile(r"^(pipe|pipeline|model|tensor)_(model_)?parallel\w*$")
 _OFF = ("none", "", "false", "0")
 
