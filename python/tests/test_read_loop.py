@@ -123,6 +123,7 @@ def test_plain_python_is_one_rank(tmp_path):
         ("--share whole", "its FSDP does not gather each layer by itself"),
         ("--again part", "it recomputes other parts than each layer by itself"),
         ("--odd optimizer", "optim __main__.AdamW"),
+        ("--odd amsgrad", "amsgrad keeps a third state of each parameter"),
         ("--odd two", "optimizers of its parameters step apart from each other"),
         ("--odd other", "its optimizer has parameters of other modules, too"),
         ("--odd second", "runs a second model beside the first"),

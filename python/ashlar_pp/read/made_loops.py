@@ -70,6 +70,8 @@ def record_of(
 
 
 def _must_train(module: nn.Module, optimizer: Any) -> None:
+    if any(group.get("amsgrad") for group in optimizer.param_groups):
+        raise Unreadable("amsgrad keeps a third state of each parameter: not counted")
     mine = {id(one) for one in module.parameters()}
     trained = {id(one) for one in of(optimizer)}
     if not trained <= mine:

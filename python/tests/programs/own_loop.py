@@ -124,7 +124,7 @@ trained = list(model.parameters())
 if given.odd == "other":
     other = nn.Linear(WIDE, WIDE)
     trained += list(other.parameters())
-optimizer = torch.optim.AdamW(trained, fused=True)
+optimizer = torch.optim.AdamW(trained, fused=True, amsgrad=given.odd == "amsgrad")
 if given.odd == "optimizer":
 
     class AdamW(torch.optim.AdamW):
