@@ -127,6 +127,13 @@ def test_prompts_and_answers_have_a_length_each(tmp_path):
     assert "prompts have 64 tokens and answers 96: give --sequence" in said
 
 
+def test_no_data_are_joined(tmp_path):
+    pytest.importorskip("datasets")
+    run, said = read(tmp_path, "--join")
+    assert run["batch"]["micro_batch"] == 2
+    assert "data sets to join" in said
+
+
 def test_several_lengths_are_asked_for(tmp_path):
     run, said = read(tmp_path, "--cutoff_len 96")
     assert "sequence" not in run["batch"]

@@ -78,7 +78,9 @@ def load_no_data(missing: list[str]) -> None:
 
     def joined(real: Any) -> Any:
         def join(all: Any, *words: Any, **named: Any) -> Any:
-            is_absent = any(issubclass(type(each), Absent) for each in all)
+            if not all:  # a program found no file to make one of
+                missing.append("data sets to join")
+            is_absent = not all or any(issubclass(type(each), Absent) for each in all)
             return Data() if is_absent else real(all, *words, **named)
 
         return join

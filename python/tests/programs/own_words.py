@@ -24,6 +24,7 @@ parser.add_argument("--block_size", type=int, default=256)
 parser.add_argument("--cutoff_len", type=int)
 parser.add_argument("--max_source_length", type=int)
 parser.add_argument("--max_target_length", type=int)
+parser.add_argument("--join", action="store_true")
 parser.add_argument("--split", action="store_true")
 parser.add_argument("--each", type=int, default=2)
 parser.add_argument("--steps", type=int, default=3)
@@ -49,6 +50,10 @@ if given.only:
         parameter.requires_grad = given.only in name
 with open(given.text) as file:
     samples = [tokenizer(each) for each in json.load(file)]
+if given.join:
+    from datasets import concatenate_datasets
+
+    samples = concatenate_datasets(samples)
 model.cuda()
 
 if given.way == "trainer":
