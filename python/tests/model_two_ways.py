@@ -17,8 +17,8 @@ import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from ashlar_pp.read.model import describe
-from ashlar_pp.read.sources import read_source
-from ashlar_pp.read.walked import Unreadable
+from ashlar_pp.read.modules.sources import read_source
+from ashlar_pp.read.modules.walked import Unreadable
 
 RUN = ["--cluster", "64x8xH100", "--sequence", "4096", "--batch", "1024"]
 RUN += ["--sharding", "full", "--data", "512", "--as", "json"]

@@ -26,11 +26,11 @@ from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from ashlar_pp.read.model import describe
-from ashlar_pp.read.sources import read_source
-from ashlar_pp.read.tower_chains import NAME
-from ashlar_pp.read.tower_inputs import inputs_for
-from ashlar_pp.read.towers import METHODS, _path_of
-from ashlar_pp.read.walked import Unreadable
+from ashlar_pp.read.modules.sources import read_source
+from ashlar_pp.read.modules.tower_chains import NAME
+from ashlar_pp.read.modules.tower_inputs import inputs_for
+from ashlar_pp.read.modules.towers import METHODS, _path_of
+from ashlar_pp.read.modules.walked import Unreadable
 
 GROUPS = {
     "causal": ("AutoModelForCausalLM", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),

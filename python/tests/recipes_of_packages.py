@@ -173,8 +173,8 @@ def says(options: str, name: str, value: int, usual: int = 1) -> None:
 
 
 def check_bridge(ashlar: str, folder: pathlib.Path, module: str, name: str) -> None:
-    from ashlar_pp.read.of_bridge import of_function
-    from ashlar_pp.read.stand_ins import import_recipe
+    from ashlar_pp.read.facts.stand_ins import import_recipe
+    from ashlar_pp.read.frameworks.of_bridge import of_function
 
     place, function = f"megatron.bridge.recipes.{module}", f"{name}_pretrain_config"
     if not hasattr(import_recipe(place)[0], function):
@@ -210,7 +210,7 @@ def check_bridge(ashlar: str, folder: pathlib.Path, module: str, name: str) -> N
 def check_torchtitan(ashlar: str, folder: pathlib.Path, names: str) -> None:
     import torch
 
-    from ashlar_pp.read.of_torchtitan import of_object
+    from ashlar_pp.read.frameworks.of_torchtitan import of_object
 
     module, config = names.split()
     manager = importlib.import_module("torchtitan.config").ConfigManager()
@@ -249,7 +249,7 @@ def check_torchtitan(ashlar: str, folder: pathlib.Path, names: str) -> None:
 def check_emitted(ashlar: str, folder: pathlib.Path, model: str) -> None:
     """Arguments that `plan` writes: torchtitan's parser takes them, and the job that it
     makes is predicted to the same step."""
-    from ashlar_pp.read.of_torchtitan import of_object
+    from ashlar_pp.read.frameworks.of_torchtitan import of_object
 
     file = folder / "emitted"
     asked = f"--model {model} --cluster 8x8xH100 --sequence 8192 --batch 128 --top 1"
@@ -268,10 +268,10 @@ def check_emitted(ashlar: str, folder: pathlib.Path, model: str) -> None:
 
 
 def check_verl(ashlar: str, folder: pathlib.Path, config: str, words: str) -> None:
-    from ashlar_pp.read.launchers import Training
-    from ashlar_pp.read.of_verl import read
-    from ashlar_pp.read.recording import Command
-    from ashlar_pp.read.verl_config import composed
+    from ashlar_pp.read.frameworks.of_verl import read
+    from ashlar_pp.read.frameworks.verl_config import composed
+    from ashlar_pp.read.scripts.launchers import Training
+    from ashlar_pp.read.scripts.recording import Command
 
     given = ["--config-name", config, *USUAL.split(), *words.split()]
     command = Command(("python",), str(folder), {}, ())

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ashlar_pp.read.made_objects import plain
-from ashlar_pp.read.peft_kinds import PARAMETERS, kind_of
+from ashlar_pp.read.facts.peft_kinds import PARAMETERS, kind_of
+from ashlar_pp.read.programs.made_objects import plain
 from ashlar_pp.read.run_file import Unreadable
 
 peft = pytest.importorskip("peft")

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from ashlar_pp.read.model import describe, main  # noqa: E402
-from ashlar_pp.read.sources import Source, read_source  # noqa: E402
-from ashlar_pp.read.walk import walk  # noqa: E402
-from ashlar_pp.read.walked import Unreadable  # noqa: E402
+from ashlar_pp.read.modules.sources import Source, read_source  # noqa: E402
+from ashlar_pp.read.modules.walk import walk  # noqa: E402
+from ashlar_pp.read.modules.walked import Unreadable  # noqa: E402
 
 SMALL = {
     "vocab_size": 512,

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from ashlar_pp.read.frameworks import run_of
 from ashlar_pp.read.launch import with_words
-from ashlar_pp.read.launchers import trainings_of
 from ashlar_pp.read.recipes import run_of_recipe
-from ashlar_pp.read.recording import Command
 from ashlar_pp.read.run_file import Unreadable, size_of
+from ashlar_pp.read.scripts.launchers import trainings_of
+from ashlar_pp.read.scripts.recording import Command
+from ashlar_pp.read.trainings import run_of
 
 BASE = {
     "model.model_name": "a/b",

@@ -214,7 +214,7 @@ def test_code_that_is_not_here_is_asked_for(tmp_path):
 
 
 def test_what_is_absent_is_taken_apart_as_a_line_names_it():
-    from ashlar_pp.read.absent import Absent
+    from ashlar_pp.read.programs.absent import Absent
 
     first, second = Absent()
     one, (two, three, four) = Absent(), Absent()

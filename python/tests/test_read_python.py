@@ -1,11 +1,11 @@
-"""Configurations that are Python, by their syntax: ashlar_pp.read.python_values."""
+"""Configurations that are Python, by their syntax: read.scripts.python_values."""
 
 import pathlib
 
 import pytest
 
-from ashlar_pp.read.python_values import CALL, Call, Code, python_values
 from ashlar_pp.read.run_file import Unreadable
+from ashlar_pp.read.scripts.python_values import CALL, Call, Code, python_values
 from ashlar_pp.read.values import read_file
 
 PATH = pathlib.Path("a.py")

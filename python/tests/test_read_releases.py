@@ -2,7 +2,7 @@
 
 import pytest
 
-from ashlar_pp.read.releases import transformers_of
+from ashlar_pp.read.facts.releases import transformers_of
 from ashlar_pp.read.values import Values
 
 

@@ -11,10 +11,10 @@ from test_read_towers import EYE, TEXT, operations_of  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from ashlar_pp.read.model import describe  # noqa: E402
-from ashlar_pp.read.sources import read_source  # noqa: E402
-from ashlar_pp.read.tower_chains import add_chain  # noqa: E402
-from ashlar_pp.read.tower_inputs import inputs_for  # noqa: E402
-from ashlar_pp.read.towers import METHODS, _path_of  # noqa: E402
+from ashlar_pp.read.modules.sources import read_source  # noqa: E402
+from ashlar_pp.read.modules.tower_chains import add_chain  # noqa: E402
+from ashlar_pp.read.modules.tower_inputs import inputs_for  # noqa: E402
+from ashlar_pp.read.modules.towers import METHODS, _path_of  # noqa: E402
 
 LLAMA = {"model_type": "llama", **TEXT}
 QWEN = {"model_type": "qwen2", **TEXT}

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from ashlar_pp.read.model import describe  # noqa: E402
-from ashlar_pp.read.sources import read_source  # noqa: E402
+from ashlar_pp.read.modules.sources import read_source  # noqa: E402
 
 BOTH = {
     "vocab_size": 512,
@@ -181,7 +181,7 @@ def on_cpu(source):
 def image_of(kind, model):
     """One image, and the text with its tokens, for a forward."""
     if kind.startswith("qwen"):
-        from ashlar_pp.read.tower_inputs import _patches_in_rows as _patches_of
+        from ashlar_pp.read.modules.tower_inputs import _patches_in_rows as _patches_of
 
         inputs = next(_patches_of(model))
         inputs["pixel_values"] = torch.rand(inputs["pixel_values"].shape)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The floors of docs/design.md hold: a folder includes only folders above it on the list, headers of a folder do not
 include each other in a cycle, every folder is on the list and has an umbrella, and umbrellas hold nothing but includes.
-The rooms of the libraries in tools/ have a list of their own, and the sources beside the headers keep to it, too.
+The rooms of the libraries in tools/ have a list of their own, and the sources beside the headers keep to it, too. So do the
+folders of the readers in python/ashlar_pp.
 
 usage: floors.py ROOT
 """
@@ -86,6 +87,23 @@ def check_tools(root, uses):
     return wrong + [f"docs/design.md lists {room}/, which does not exist" for room in order if room not in found]
 
 
+def check_readers(root):
+    """Complaints about the folders of python/ashlar_pp/read."""
+    order = re.findall(r"^read/(\w+)/ ", (root / "docs" / "design.md").read_text(), re.M)
+    rank = {folder: number for number, folder in enumerate(order)}
+    read = root / "python" / "ashlar_pp" / "read"
+    wrong = [f"docs/design.md lists read/{folder}/, which does not exist" for folder in order if not (read / folder).is_dir()]
+    for file in sorted(read.glob("*/*.py")):
+        name, folder = file.relative_to(read.parent).as_posix(), file.parent.name
+        if folder not in rank:
+            wrong.append(f"{name}: docs/design.md does not list read/{folder}/")
+            continue
+        for other in re.findall(r"^ *from \.\.(\w+)[. ]", file.read_text(), re.M):
+            if (read / other).is_dir() and rank.get(other, len(rank)) >= rank[folder]:
+                wrong.append(f"{name} imports from read/{other}/, which is not above read/{folder}/")
+    return wrong
+
+
 def main():
     root = Path(sys.argv[1])
     include = root / "include" / "ashlar"
@@ -131,7 +149,7 @@ def main():
                     wrong.append(f"{name} includes <{target}>: the standard library is all that it may need")
             elif room in plain and target in STREAMS and name not in TEXT:
                 wrong.append(f"{name} includes <{target}>: no strings and streams in {room}/")
-    wrong += check_tools(root, uses)
+    wrong += check_tools(root, uses) + check_readers(root)
     wrong += [f"{room}/ has no umbrella {room}.hpp" for room in order if not (include / f"{room}.hpp").is_file()]
 
     done, path = set(), []

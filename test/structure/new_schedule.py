@@ -42,7 +42,7 @@ def main():
     root, compiler, doctest = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3:]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for part in ("include", "test", "docs", "tools"):
+        for part in ("include", "test", "docs", "tools", "python/ashlar_pp/read"):
             shutil.copytree(root / part, copy / part, symlinks=True)
         shutil.copy(root / "README.md", copy)
         readme = copy / "README.md"

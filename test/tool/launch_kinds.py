@@ -23,10 +23,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from launch_reading import ROOT, check_run, of_script, read  # noqa: E402
-from read import frameworks, recipes  # noqa: E402
-from read.launchers import trainings_of  # noqa: E402
+from read import recipes, trainings  # noqa: E402
+from read.scripts.launchers import trainings_of  # noqa: E402
 from read.readers import names_of  # noqa: E402
-from read.recording import record  # noqa: E402
+from read.scripts.recording import record  # noqa: E402
 
 
 def loaded(path):
@@ -80,7 +80,7 @@ def check_tables(folder, cases):
 
 
 def main():
-    check_page("Scripts as bash runs them", frameworks.READERS)
+    check_page("Scripts as bash runs them", trainings.READERS)
     check_page("Recipes", recipes.READERS)
     counts = []
     for path in sorted((Path(__file__).parent / "launches").glob("*.py")):

@@ -22,8 +22,8 @@ PACKAGE = ROOT / "python" / "ashlar_pp"  # whose extension is not built here
 sys.path.insert(0, str(PACKAGE))
 
 from read.flags import megatron_flags, read_megatron  # noqa: E402
-from read.launchers import trainings_of  # noqa: E402
-from read.recording import record  # noqa: E402
+from read.scripts.launchers import trainings_of  # noqa: E402
+from read.scripts.recording import record  # noqa: E402
 
 RECORDED = {
     "if [ 8 = 8 ]; then P='--tp 2'; else P='--tp 8'; fi\ntorchrun a.py $P": ["a.py --tp 2"],

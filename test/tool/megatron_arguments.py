@@ -22,9 +22,9 @@ PACKAGE = ROOT / "python" / "ashlar_pp"  # whose extension is not built here
 sys.path.insert(0, str(PACKAGE))
 
 from read.flags import FILE  # noqa: E402
-from read.frameworks import run_of  # noqa: E402
-from read.launchers import trainings_of  # noqa: E402
-from read.recording import Command  # noqa: E402
+from read.trainings import run_of  # noqa: E402
+from read.scripts.launchers import trainings_of  # noqa: E402
+from read.scripts.recording import Command  # noqa: E402
 from read.run_file import Unreadable  # noqa: E402
 
 FLAGS = json.loads(FILE.read_text())["flags"]

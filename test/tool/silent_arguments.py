@@ -24,10 +24,10 @@ sys.dont_write_bytecode = True
 ROOT = Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "python" / "ashlar_pp"))
 
-from read.frameworks import run_of  # noqa: E402
-from read.launchers import trainings_of  # noqa: E402
+from read.trainings import run_of  # noqa: E402
+from read.scripts.launchers import trainings_of  # noqa: E402
 from read.recipes import run_of_recipe  # noqa: E402
-from read.recording import Command  # noqa: E402
+from read.scripts.recording import Command  # noqa: E402
 from read.run_file import Unreadable  # noqa: E402
 
 TABLES = ROOT / "test" / "data" / "arguments"

@@ -22,9 +22,9 @@ except ImportError:
 ASHLAR = sys.argv[1]
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "ashlar_pp"))
 
-from read.images import CLIP, tower_of_images  # noqa: E402
-from read.mimo import read_mimo  # noqa: E402
-from read.multimodal import read_multimodal  # noqa: E402
+from read.facts.images import CLIP, tower_of_images  # noqa: E402
+from read.frameworks.mimo import read_mimo  # noqa: E402
+from read.frameworks.multimodal import read_multimodal  # noqa: E402
 from read.run_file import Run  # noqa: E402
 
 ADAPTED = "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"
@@ -142,7 +142,7 @@ def trained(model):
 def check_beside_adapters(folder):
     """A projector that trains itself, as LLaVA's train.py has it, and one of which peft trains a copy; a tower, likewise."""
     from read.model import describe
-    from read.sources import read_source
+    from read.modules.sources import read_source
 
     config = Path(folder, "config.json")
     config.write_text(json.dumps({"model_type": "llava", "text_config": TEXT, "vision_config": EYE}))

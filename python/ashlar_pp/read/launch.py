@@ -9,14 +9,15 @@ import re
 import shlex
 import sys
 
-from . import of_program, recorder
-from .frameworks import run_of
-from .launchers import Training, trainings_of
+from .frameworks.of_megatron import Lacking
 from .names import why_nothing_trains
-from .of_megatron import Lacking
-from .recording import HARMLESS, Recording, no_network, record
+from .programs import of_program
 from .run_file import Run, Unreadable, add_set, write
-from .script_lines import arguments_wanted, folder_with, line_of, origin_of
+from .scripts import recorder
+from .scripts.launchers import Training, trainings_of
+from .scripts.recording import HARMLESS, Recording, no_network, record
+from .scripts.script_lines import arguments_wanted, folder_with, line_of, origin_of
+from .trainings import run_of
 
 _ABOUT = """\
 Runs a launch script in bash, with everything that trains replaced by recorders, and

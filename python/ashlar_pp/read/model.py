@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from .architecture import architecture_of, left_out_of
-from .events import Attention
-from .inputs import run_all_layers
-from .layers import Counts, Layers, Part, layers_of
-from .parts import Inexpressible
-from .sources import Source, read_source
-from .towers import front_of
-from .walk import walk
-from .walked import Unreadable
+from .modules.architecture import architecture_of, left_out_of
+from .modules.events import Attention
+from .modules.inputs import run_all_layers
+from .modules.layers import Counts, Layers, Part, layers_of
+from .modules.parts import Inexpressible
+from .modules.sources import Source, read_source
+from .modules.towers import front_of
+from .modules.walk import walk
+from .modules.walked import Unreadable
 
 VERSION = 1
 

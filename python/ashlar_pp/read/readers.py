@@ -9,8 +9,8 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from .launchers import Training
 from .run_file import Run
+from .scripts.launchers import Training
 
 
 class RecipeReader(Protocol):

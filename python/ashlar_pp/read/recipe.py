@@ -6,7 +6,7 @@ import argparse
 import pathlib
 import sys
 
-from .of_bridge import of_function
+from .frameworks.of_bridge import of_function
 from .recipes import run_of_recipe
 from .run_file import Unreadable, add_set, size_of, write
 from .values import read_file, replaced

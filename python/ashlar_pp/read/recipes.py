@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from . import (
+from .frameworks import (
     of_areal,
     of_automodel,
     of_bridge,

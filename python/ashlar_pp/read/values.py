@@ -45,7 +45,7 @@ def parsed(text: str, path: pathlib.Path) -> Any:
         if path.suffix == ".json":
             return json.loads(text)
         if path.suffix == ".py":
-            from .python_values import python_values  # which reads files, too
+            from .scripts.python_values import python_values  # which reads files, too
 
             return python_values(text, path)
         if path.suffix == ".toml":

@@ -1,0 +1,1 @@
+"""What several readers of frameworks share."""

@@ -1,0 +1,1 @@
+"""The readers, a file or a few for each framework."""

@@ -1,0 +1,1 @@
+"""A program of one's own, run up to its training."""

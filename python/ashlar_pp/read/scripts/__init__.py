@@ -1,0 +1,1 @@
+"""What a script starts: bash by recorders, Python by its syntax."""
