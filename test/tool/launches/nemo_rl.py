@@ -38,7 +38,8 @@ RECIPES = [
     ({"grpo": {"seed": 1}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True}, "optimizer": {"name": "torch.optim.SGD"}}}, "only Adam's state"),
     ({"distillation": {"seed": 1}, "teacher": {"model_name": "c/d"}, "policy": {**POLICY, "dtensor_cfg": {"enabled": True}}},
      {"batch.sequences": 128, "batch.micro_batch": 2, "program.teacher": None, "unknown": None,
-      "notes.2": "NeMo RL: one update of its policy, with prompts and answers of full length; no generation, and no forwards of other models"}),
+      "notes.2": "NeMo RL: one update of the model that generates, with prompts and answers of full length; without generation, rewards and "
+      "forwards of other models"}),
     ({"distillation": {"seed": 1}, "teachers": [{"model_name": "c/d"}], "policy": POLICY}, "teachers: a teacher runs beside"),
     ({"sft": {"seed": 1}, "teacher": {"model_name": "c/d"}, "policy": POLICY}, "teacher: a teacher runs beside"),
     ({"grpo": {"seed": 1}, "on_policy_distillation": {"non_colocated_teachers": {"enabled": True}}, "policy": POLICY},

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..run_file import Run, Unreadable
 from ..values import Values
+from .updates import add_update
 
 _OF_PAIRS = ("dpo", "ipo", "cpo", "orpo", "simpo")
 _ALONE = ("cpo", "orpo", "simpo")  # the losses that compare with no reference
@@ -95,10 +96,7 @@ def add_preference(run: Run, kind: str, beta: Any = None) -> None:
     """Counts the sequences, and says what of the step is not in the run. `beta` weighs
     the distance from a reference."""
     if kind in _OF_REWARDS:
-        run.notes.append(
-            f"{kind}: one update, with prompts and answers of full length; no "
-            "generation, no rewards, and no log-probabilities of other models"
-        )
+        add_update(run, kind)
         _hold_reference(run, _BETAS.get(kind, 0) if beta is None else beta)
         return
     if kind == "kto":

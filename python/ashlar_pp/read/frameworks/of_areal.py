@@ -16,6 +16,7 @@ from ..facts.inherited import resolved
 from ..facts.local_models import add_local_model
 from ..facts.optimizers import add_fact, add_held_in_16, other_optimizer
 from ..facts.preferences import double_batch
+from ..facts.updates import add_update
 from ..run_file import Run, Unreadable
 from ..values import Values, packed, sorted_out
 
@@ -147,11 +148,7 @@ def _read_batch(v: Values, whole: Values, run: Run, data: int) -> None:
         parts = v.number("ppo_n_minibatches", default=4)
         samples = samples * whole.number("gconfig.n_samples", default=1)
         run.batch["sequences"] = samples // max(1, parts)
-        run.notes.append(
-            "AReaL: one update of its actor, with prompts and answers of full length, "
-            "of one turn where nothing says max_tokens; no generation, no critic, and "
-            "no log-probabilities of other models"
-        )
+        add_update(run, "AReaL", ", of one turn where nothing says max_tokens")
     elif v.flag("is_critic") or "beta" in v.all or whole.section("ref"):
         double_batch(run)
         run.notes.append("a sample is two sequences, of the two answers")

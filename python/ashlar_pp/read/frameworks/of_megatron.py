@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..facts.optimizers import add_fact
+from ..facts.updates import add_update
 from ..flags import Flags, megatron_defaults, megatron_version, read_megatron
 from ..names import tells_of_model
 from ..run_file import Run, Unreadable
@@ -221,7 +222,10 @@ def _read_slime(values: dict[str, Any], flags: Flags, run: Run) -> None:
     values["use-distributed-optimizer"] = True
     if "fp16" not in values:
         values["bf16"] = True
-    run.notes.append("slime: its training step alone, in which all samples are as long")
+    if said.get("loss-type") == "sft_loss":
+        run.notes.append("slime: all sequences are taken to be of full length")
+    else:
+        add_update(run, "slime")
     nodes, each = (said.get(f"actor-num-{name}") for name in ("nodes", "gpus-per-node"))
     if nodes and each:
         run.notes.append(f"launched on {nodes} x {each} devices")

@@ -15,6 +15,7 @@ from ..facts.megatron_core_facts import add_facts, add_state
 from ..facts.megatron_ranks import megatron_ranks, read_stages
 from ..facts.optimizers import add_fact
 from ..facts.preferences import double_batch
+from ..facts.updates import add_update
 from ..run_file import Run, Unreadable, add_frozen_towers
 from ..values import Values, packed
 from .bridge_towers import FREEZES
@@ -133,10 +134,7 @@ def _training_devices(v: Values) -> tuple[int, int]:
 
 def _add_kind(kind: str, run: Run) -> None:
     if kind in ("grpo", "ppo", "distillation"):
-        run.notes.append(
-            "NeMo RL: one update of its policy, with prompts and answers of full "
-            "length; no generation, and no forwards of other models"
-        )
+        add_update(run, "NeMo RL")
         return
     run.notes.append("all sequences are taken to be of full length")
     if kind == "sft":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pathlib
 
 from ..facts.local_models import add_local_model
+from ..facts.updates import add_update
 from ..flags import words_by_name
 from ..run_file import Run, Unreadable
 from ..scripts.launchers import Training
@@ -56,10 +57,7 @@ def read(training: Training) -> Run:
     v.get("model_dtype", "model_revision")
     if v.flag("gradient_checkpointing"):
         run.layout["recompute"] = "full"
-    run.notes.append(
-        "grpo: one update, with packs of prompts and answers of full length; no "
-        "generation, no rewards, and no log-probabilities of other models"
-    )
+    add_update(run, "grpo", ", in packs")
     if v.flag("load_ref_policy", default=True):  # whatever beta is
         run.program["frozen_copy"] = True
     run.not_read, run.unknown = sorted_out(v.rest(), _QUIET)

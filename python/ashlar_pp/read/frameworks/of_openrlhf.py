@@ -11,6 +11,7 @@ from ..facts.attention_kernels import add_attention
 from ..facts.local_models import add_local_model
 from ..facts.optimizers import other_optimizer
 from ..facts.preferences import adds_reference, double_batch
+from ..facts.updates import add_update
 from ..flags import words_by_name
 from ..run_file import Run, Unreadable
 from ..scripts.launchers import Training
@@ -71,10 +72,7 @@ def read(training: Training) -> Run:
     if kind in (_OF_DPO, _OF_REWARDS):
         _read_pairs(v, run, kind)
     if is_actor:
-        run.notes.append(
-            "OpenRLHF: one update of its actor, with prompts and answers of full "
-            "length; no generation, no critic, and no log-probabilities of other models"
-        )
+        add_update(run, "OpenRLHF")
     else:
         run.notes.append("all sequences are taken to be of full length")
     run.not_read, unknown = sorted_out(v.rest(), _QUIET)

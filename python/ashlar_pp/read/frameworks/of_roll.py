@@ -16,6 +16,7 @@ from ..facts.local_models import add_local_model
 from ..facts.megatron_ranks import megatron_ranks
 from ..facts.optimizers import add_fact, add_held_in_16, other_optimizer
 from ..facts.preferences import double_batch
+from ..facts.updates import add_update
 from ..run_file import Run, Unreadable, add_frozen_towers
 from ..values import Values, packed, sorted_out
 
@@ -159,10 +160,7 @@ def _add_kind(
     if name == "sft_train":
         run.notes.append("all sequences are taken to be of full length")
     elif whole.get("actor_infer") or whole.get("student_infer"):
-        run.notes.append(
-            "ROLL: one update of its actor, with prompts and answers of full length; "
-            "no generation, no critic, and no log-probabilities of other models"
-        )
+        add_update(run, "ROLL")
     elif _OF_PAIRS & set(whole):
         double_batch(run)
         run.notes.append(

@@ -11,6 +11,7 @@ from ..facts.adapters import lora_words
 from ..facts.local_models import add_local_model
 from ..facts.megatron_ranks import megatron_ranks
 from ..facts.optimizers import add_fact
+from ..facts.updates import add_update
 from ..run_file import Run, Unreadable
 from ..scripts.launchers import Training
 from ..values import Values, packed, parsed
@@ -117,10 +118,7 @@ def _read_answers(v: Values, run: Run) -> None:
         "sequences": samples,
         "micro_batch": v.number("trainer.micro_train_batch_size_per_gpu", default=1),
     }
-    run.notes.append(
-        "SkyRL: one update of its policy, with prompts and answers of full length; no "
-        "generation, no critic, and no log-probabilities of other models"
-    )
+    add_update(run, "SkyRL")
     limits = (
         "trainer.max_prompt_length",
         "generator.sampling_params.max_generate_length",

@@ -13,6 +13,7 @@ from ..facts.local_models import add_local_model
 from ..facts.megatron_core_facts import add_facts
 from ..facts.megatron_ranks import megatron_ranks, read_stages
 from ..facts.optimizers import add_optimizer
+from ..facts.updates import add_update
 from ..run_file import Run, Unreadable
 from ..scripts.launchers import Training
 from ..values import Values, packed, parsed
@@ -145,10 +146,7 @@ def of_values(v: Values, folder: pathlib.Path, said: set[str] | None = None) -> 
     copies = v.number("actor_rollout_ref.rollout.n", default=1)
     samples = v.number(_ACTOR + "ppo_mini_batch_size", default=256) * copies
     run.batch = {"sequence": prompt + answer, "sequences": samples}
-    run.notes.append(
-        "verl: one update of its actor, with prompts and answers of full length; no "
-        "generation, and no log-probabilities of other models"
-    )
+    add_update(run, "verl")
     nodes, devices = v.get("trainer.nnodes"), v.get("trainer.n_gpus_per_node")
     if isinstance(nodes, int) and isinstance(devices, int):
         run.notes.append(f"launched on {nodes} x {devices} devices")
