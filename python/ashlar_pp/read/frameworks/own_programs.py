@@ -74,9 +74,11 @@ def refuse_own_words(v: Values) -> None:
             if v.all[key] in NO:
                 v.asked.add(key)
                 continue
+            is_packed = v.flag("load_in_4bit") or v.flag("load_in_8bit")
+            also = "" if is_packed else "--set load_in_4bit=true "
             raise Unreadable(
                 f"{key} {v.all[key]}: weights in fewer bits, by a word that is not "
-                f"read; --set load_in_4bit=true --set {key}=false says it",
+                f"read; {also}--set {key}=false predicts what transformers packs",
                 flag=key,
             )
         # A part that is not tuned is frozen.
