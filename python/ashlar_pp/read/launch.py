@@ -58,13 +58,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--run-program",
         action="store_true",
         help="run the program, too, up to its training, and read the objects that it "
-        "makes: for programs with words of their own over the Trainer of transformers",
+        "makes: for programs with words of their own over the Trainer of transformers, "
+        "accelerate or DeepSpeed, and for loops of their own in PyTorch",
     )
     parser.add_argument(
         "--model",
         default="",
         help="as ashlar predict takes it, for the script's own; with --run-program a "
-        "config.json",
+        "config.json, or a folder with it and the model's own code",
     )
     parser.add_argument(
         "--ignore",

@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         help="YAML, TOML or JSON of a framework; or module:function, which gives a "
-        "ConfigContainer of Megatron-Bridge",
+        "configuration of Megatron-Bridge, NeMo 2 or torchtitan",
     )
     parser.add_argument(
         "-o", "--output", default="-", metavar="FILE", help="the run; - is the output"
