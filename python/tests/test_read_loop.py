@@ -129,6 +129,7 @@ def test_plain_python_is_one_rank(tmp_path):
         ("--odd second", "runs a second model beside the first"),
         ("--odd lengths", "a step has forwards of 2 modules or shapes"),
         ("--odd lengths --rounds 3", "its steps differ"),
+        ("--odd later", "its steps have forwards of 2 shapes"),
         ("--odd penalty", "a step has 8 forwards and 4 backwards"),
         ("--begins first.pt --odd state", "first.pt, which is more than weights"),
         ("--asks", "texts/words.json, in a folder whose data are not here"),

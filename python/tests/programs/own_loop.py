@@ -144,7 +144,9 @@ turns = itertools.count()
 
 def batch():
     data = np.memmap("texts/train.bin", dtype=np.uint16, mode="r")
-    size = given.long + (next(turns) % 2 if given.odd == "lengths" else 0)
+    turn = next(turns)
+    size = given.long + (turn % 2 if given.odd == "lengths" else 0)
+    size += given.odd == "later" and turn >= 4 * given.rounds
     at = torch.randint(len(data) - size, (given.each,))
     rows = [torch.from_numpy(data[i : i + size + 1].astype(np.int64)) for i in at]
     both = torch.stack(rows).pin_memory().to("cuda", non_blocking=True)

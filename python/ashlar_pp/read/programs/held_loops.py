@@ -21,9 +21,9 @@ from .held_wrappers import Wrappers
 from .made_modules import bound, is_of_transformers, unwrapped
 from .no_values import keep_no_values
 
-# Steps run until two in a row are alike. Others have an evaluation, or one micro-batch
-# alone where a loop steps at each number that N divides.
-_MOST_STEPS = 6
+# As many steps run, and two in a row must be alike. Others have an evaluation, or one
+# micro-batch alone where a loop steps at each number that N divides.
+_STEPS = 6
 _MOST_FORWARDS = 100_000
 
 
@@ -167,12 +167,14 @@ class Loops:
             return made  # others of the same step are still to come
         self._steps.append(self._step)
         self._step = Counter()
-        if len(self._steps) > 1 and self._steps[-1] == self._steps[-2]:
-            self.finish()
-        if len(self._steps) == _MOST_STEPS:
-            self.refuse(
-                "its steps differ: in forwards, backwards or the shapes of data"
-            )
+        if len(self._steps) == _STEPS:
+            pairs = zip(self._steps, self._steps[1:])
+            alike = [one for one, next_one in pairs if one == next_one]
+            if not alike:
+                self.refuse(
+                    "its steps differ: in forwards, backwards or the shapes of data"
+                )
+            self._finish_as(alike[-1])
         return made
 
     def _live(self) -> list[Any]:
@@ -187,14 +189,24 @@ class Loops:
         if not self._steps and any(key[0] == "backward" for key in self._step):
             self.refuse("it ended, and no optimizer stepped after its backwards")
         if self._steps:
-            self._is_inside = True  # forwards are now the reader's
-            try:
-                self._finish()
-            except Unreadable as error:
-                self.refuse(str(error))
+            self._finish_as(self._steps[-1])
 
-    def _finish(self) -> None:
-        step, live = self._steps[-1], self._live()
+    def finish_where_alike(self) -> None:
+        """Writes the record where an error came after two steps that were alike."""
+        if len(self._steps) > 1 and self._steps[-1] == self._steps[-2]:
+            self._finish_as(self._steps[-1])
+
+    def _finish_as(self, step: Counter[Any]) -> None:
+        """As one of the steps that ran."""
+        self._is_inside = True  # forwards are now the reader's
+        try:
+            self._finish(step)
+        except Unreadable as error:
+            self.refuse(str(error))
+
+    def _finish(self, step: Counter[Any]) -> None:
+        live = self._live()
+        shapes = {key for each in self._steps for key in each if key[0] == "forward"}
         forwards = {key: n for key, n in step.items() if key[0] == "forward"}
         backwards = {key[1]: n for key, n in step.items() if key[0] == "backward"}
         if len(live) != 1:
@@ -206,6 +218,8 @@ class Loops:
                 f"a step has forwards of {len(forwards)} modules or shapes, and equal "
                 "ones of one module are predicted"
             )
+        if len(shapes) > 1:
+            self.refuse(f"its steps have forwards of {len(shapes)} shapes")
         (count,) = forwards.values()
         if count != sum(backwards.values()):
             self.refuse(

@@ -73,6 +73,7 @@ def main() -> None:
     except BaseException as error:  # anything, also what ends a program
         if isinstance(error, SystemExit):
             held.loops.finish()
+        held.loops.finish_where_alike()
         held.end({"error": _where(error, folder)})
     held.end({"error": "it ended, and had started no training"})
 
