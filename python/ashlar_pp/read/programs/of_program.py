@@ -72,9 +72,10 @@ def read(training: Training, nodes: int, devices: int, seconds: float) -> Run:
         alone = _record(training, 0, devices, seconds)
         record = alone if "loop" in {**record, **alone} else record
     if "error" in record:
+        advice = _ADVICE if record.get("missing") and not training.model else ""
         raise Unreadable(
             f"{training.program} did not come to its training: {record['error']}"
-            f"{_missing(record)}{'' if training.model else _ADVICE}"
+            f"{_missing(record)}{advice}"
         )
     return _run(training, record, ranks)
 
