@@ -92,6 +92,7 @@ double adapter_parameters(architecture const& a) {
 
 double adapter_held_bytes(architecture const& a) {
   if (!a.lora.are_any()) return 0;
+  must_know_layers(a);
   double sum = 0, in = 0, out = 0;
   for (int i = 0; i < a.layer_count(); ++i)
     for (adapter_form const& each : adapted_matrices_detail::forms(a, a.at(i))) sum += each.held;
